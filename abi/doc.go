@@ -1,0 +1,57 @@
+// Package abi is the promise between the weir host and the WebAssembly modules
+// that carry its policy. It is version 1.
+//
+// # What a plugin is
+//
+// A plugin is a pure function. It does no I/O: it is handed one JSON message,
+// answers one JSON message, and is told everything else it may know (the time,
+// a random seed, the reply of a model) in the message. A guardrail is
+// check(request) -> verdict; a workflow is step(state, event) -> (state, action).
+//
+// # The direct carrier
+//
+// A direct module exports
+//
+//	memory                        the linear memory
+//	weir_abi_1 () -> ()           a marker; its name carries the version
+//	weir_alloc (i32) -> i32       room for a request of that many bytes
+//	<hook>     (ptr i32, len i32) -> i64     ptr << 32 | len of the reply
+//
+// and may import weir.log (level i32, ptr i32, len i32) and the host's own
+// stateless subset of wasi_snapshot_preview1. Nothing else. The name
+// weir.refuel and all names that begin with __weir_ are reserved for the host.
+//
+//	host                                  guest memory
+//	 │  p = weir_alloc(len(request))        ┌───────────────┐
+//	 │  copy request ─────────────────────► │ p … p+len     │
+//	 │  r = hook(p, len)                    ├───────────────┤
+//	 │  copy reply  ◄────────────────────── │ r>>32 … +r&m  │
+//	 ▼                                      └───────────────┘
+//
+// The reply stays where it is until the next call of that instance. A reply
+// that is missing, out of range, larger than the host's limit or not the
+// message that the hook promises is a failure of the plugin, never an "allow".
+//
+// # Hooks
+//
+// A plugin declares what it does by what it exports.
+//
+//	describe           both       what the module is; static
+//	configure          both       once per generation, before the first call
+//	check_input        guardrail  the latest user turn, before a model sees it
+//	check_output       guardrail  the answer's text as it streams
+//	check_tool_call    guardrail  a call that the model proposes
+//	check_tool_result  guardrail  a tool's result, before the model sees it
+//	step               workflow   one event of a run
+//
+// # Messages
+//
+// Messages are JSON objects, read strictly: names are matched exactly, unknown
+// and repeated names are refused, and so is anything that is not valid Unicode.
+// Every type here has a JSON Schema in schema/ and golden files in testdata/.
+// Offsets are byte offsets into the UTF-8 text of the same message and lie on
+// rune boundaries. Every request carries now and seed (see [Call]).
+//
+// Identity never enters a plugin: no user id, name, e-mail, key or token, and
+// roles only where the operator granted them to that plugin.
+package abi

@@ -1,0 +1,187 @@
+package run
+
+import (
+	"context"
+
+	"weir/abi"
+)
+
+// Policy is one generation as a run sees it. A run keeps the policy that it
+// began with. Methods may be called concurrently by different runs.
+type Policy interface {
+	// Generation is the identity of everything that defines behaviour, 64 hex digits.
+	Generation() string
+	// Step calls the workflow plugin. Its error is a failure of the plugin.
+	Step(ctx context.Context, req *abi.StepRequest) (*abi.StepReply, error)
+	// Guards begins the guarding of one run. release receives text for the
+	// client, in order, from one goroutine at a time.
+	Guards(s GuardSession) Guards
+}
+
+// GuardSession is what guards need to know of the run that they guard.
+type GuardSession struct {
+	Roles   []string
+	Stamp   func() abi.Call // the next call's clock and seed; safe for concurrent use
+	Ask     func(ctx context.Context, req *abi.ModelRequest) abi.AskReply
+	Release func(text string) // blocks while the client does not read
+}
+
+// Guards is the guardrail chain of one run.
+type Guards interface {
+	CheckInput(ctx context.Context, turns []abi.Turn) (InputVerdict, error)
+	CheckToolCall(ctx context.Context, call ToolCheck) (ToolVerdict, error)
+	CheckToolResult(ctx context.Context, call ToolCheck, result string, failed bool) (ToolVerdict, error)
+	// Display returns value, a JSON value for people's eyes, with every string
+	// in it redacted by the output guards.
+	Display(ctx context.Context, value abi.Raw) abi.Raw
+	// Sink is the run's one guarded stream.
+	Sink() Sink
+}
+
+// Sink is the guarded way to the client. Push never blocks on the client or on
+// a guard.
+type Sink interface {
+	Push(text string)
+	// Sync waits until everything that was pushed has been looked at and what
+	// it allows has been released.
+	Sync(ctx context.Context) error
+	// Cut is closed once the answer is cut for good; later pushes are dropped.
+	Cut() <-chan struct{}
+	// Finish decides the rest and returns the output decision. It may be
+	// called once; no text is released after it.
+	Finish(ctx context.Context) OutputVerdict
+}
+
+// InputVerdict is what the input stage decided.
+type InputVerdict struct {
+	Blocked  bool
+	Message  string  // for the user, when blocked
+	Decision abi.Raw // the decision event's output
+}
+
+// OutputVerdict is what the output stage decided about the whole answer.
+type OutputVerdict struct {
+	Cut      bool
+	RawChars int     // characters that the model and the workflow produced
+	Decision abi.Raw // the decision event's output
+}
+
+// ToolCheck is a proposed call that passed the host's own policy.
+type ToolCheck struct {
+	Tool      string
+	Arguments abi.Raw
+	ReadOnly  bool
+	Text      string // the latest user turn
+}
+
+// ToolVerdict is what the guards say of a call or of a result. Decision is nil
+// when every guard allowed.
+type ToolVerdict struct {
+	Blocked  bool
+	Reason   string // for the model, after "refused by policy: "
+	Decision abi.Raw
+}
+
+// Model calls a language model.
+type Model interface {
+	// Complete sends one request. onText receives text deltas of a streamed
+	// request as they arrive; nil when nobody wants them. An error carries one
+	// of the codes unavailable, timeout and bad_reply.
+	Complete(ctx context.Context, req *ModelCall, onText func(string)) (*ModelReply, error)
+}
+
+// ModelCall is a model request with everything resolved: messages in full and
+// tools with their schemas.
+type ModelCall struct {
+	Alias       string // abi.ModelAgent or abi.ModelGuard
+	Messages    []abi.Message
+	Tools       []Tool
+	Temperature *float64
+	MaxTokens   int
+	Stream      bool
+}
+
+// ModelReply is one complete reply.
+type ModelReply struct {
+	Text      string
+	ToolCalls []abi.ToolCall
+}
+
+// Tool is one tool that the operator exposed.
+type Tool struct {
+	Name        string
+	StepName    string // as steps show it: group__name
+	Description string
+	Schema      abi.Raw // JSON Schema of the arguments
+	ReadOnly    bool
+}
+
+// Tools is the closed registry of tools that the host performs.
+type Tools interface {
+	// List returns the tools in the order in which models see them.
+	List() []Tool
+	// Parse finds the tool and reads the arguments' text. Its error text is for
+	// the model; such a call does not count against the budget.
+	Parse(name, arguments string) (Tool, abi.Raw, error)
+	// Validate holds arguments against the tool's schema. Its error text is
+	// for the model.
+	Validate(name string, arguments abi.Raw) error
+	// Call performs the call. Failed marks a result that the tool itself calls
+	// an error; an error's text is for the model too.
+	Call(ctx context.Context, name string, arguments abi.Raw) (text string, failed bool, err error)
+}
+
+// Log keeps records of runs. See store for the meaning of positions.
+type Log interface {
+	Append(ctx context.Context, log string, expected int64, id string, records [][]byte) (int64, error)
+}
+
+// Observer shows a run to its client. Calls come from one goroutine at a time,
+// in the order of the contract; they may block while the client does not read,
+// and must return once the run's context has ended.
+type Observer interface {
+	Started(Info)
+	Step(Step)
+	Text(string)
+	// Failed reports the one failure of a run, before Ended.
+	Failed(Failure)
+	Ended(Info)
+}
+
+// Info names a run.
+type Info struct {
+	RunID      string // UUIDv4; also the execution id
+	StepID     string // UUIDv4 of the workflow step, parent of all others
+	TraceID    string // 32 hex digits, empty without a tracer
+	RequestID  string
+	Generation string
+}
+
+// Step is the start or the end of a tool call or of a function such as a
+// guardrail's decision.
+type Step struct {
+	Kind   StepKind
+	End    bool
+	ID     string // the same for start and end
+	Name   string
+	Input  abi.Raw
+	Output abi.Raw // end only
+}
+
+// StepKind tells tools from functions.
+type StepKind uint8
+
+// Kinds of step.
+const (
+	StepTool StepKind = iota
+	StepFunction
+)
+
+// Failure says why a run failed, as far as a client may know.
+type Failure uint8
+
+// Kinds of failure.
+const (
+	FailureRun   Failure = iota // anything but the provider
+	FailureModel                // the model provider failed to answer
+)
