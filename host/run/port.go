@@ -13,17 +13,26 @@ type Policy interface {
 	Generation() string
 	// Step calls the workflow plugin. Its error is a failure of the plugin.
 	Step(ctx context.Context, req *abi.StepRequest) (*abi.StepReply, error)
-	// Guards begins the guarding of one run. release receives text for the
-	// client, in order, from one goroutine at a time.
-	Guards(s GuardSession) Guards
+	// Workflow is the name of the workflow plugin.
+	Workflow() string
+	// Prompt returns the text of one of a plugin's prompts.
+	Prompt(plugin, name string) (string, bool)
+	// Guards begins the guarding of one run, which lasts until ctx ends or the
+	// sink has finished.
+	Guards(ctx context.Context, s GuardSession) Guards
 }
 
 // GuardSession is what guards need to know of the run that they guard.
 type GuardSession struct {
-	Roles   []string
-	Stamp   func() abi.Call // the next call's clock and seed; safe for concurrent use
-	Ask     func(ctx context.Context, req *abi.ModelRequest) abi.AskReply
-	Release func(text string) // blocks while the client does not read
+	Roles []string
+	// Call is the clock and the seed of every call in this run: one for all, so
+	// that what a guard answers depends on the text alone and not on its chunks.
+	Call abi.Call
+	// Ask performs an ask_model verdict of the guard with that name.
+	Ask func(ctx context.Context, guard string, req *abi.ModelRequest) abi.AskReply
+	// Release receives text for the client, in order, from one goroutine at a
+	// time. It blocks while the client does not read.
+	Release func(text string)
 }
 
 // Guards is the guardrail chain of one run.
@@ -84,6 +93,8 @@ type ToolVerdict struct {
 
 // Model calls a language model.
 type Model interface {
+	// Name is the real model's name behind an alias, for spans.
+	Name(alias string) string
 	// Complete sends one request. onText receives text deltas of a streamed
 	// request as they arrive; nil when nobody wants them. An error carries one
 	// of the codes unavailable, timeout and bad_reply.
@@ -101,10 +112,13 @@ type ModelCall struct {
 	Stream      bool
 }
 
-// ModelReply is one complete reply.
+// ModelReply is one complete reply. Token counts are 0 when nobody told them.
 type ModelReply struct {
-	Text      string
-	ToolCalls []abi.ToolCall
+	Text         string
+	ToolCalls    []abi.ToolCall
+	FinishReason string
+	InputTokens  int
+	OutputTokens int
 }
 
 // Tool is one tool that the operator exposed.
@@ -133,6 +147,8 @@ type Tools interface {
 
 // Log keeps records of runs. See store for the meaning of positions.
 type Log interface {
+	// Append adds records as one message behind position expected. The id is
+	// random, so that a retry can tell its own message from another's.
 	Append(ctx context.Context, log string, expected int64, id string, records [][]byte) (int64, error)
 }
 

@@ -1,0 +1,227 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"weir/abi"
+	"weir/host/fault"
+	"weir/host/telemetry"
+)
+
+// errCut ends a model call whose answer has been cut.
+var errCut = errors.New("the answer is cut")
+
+// perform does what the workflow asked for. It returns the event that comes of
+// it, or how the run ends.
+func (r *run) perform(a abi.Action) (abi.Event, *ending) {
+	switch a.Type {
+	case abi.ActionModel:
+		return r.performModel(a.Request)
+	case abi.ActionTools:
+		return r.performTools(a.Calls)
+	case abi.ActionAsk:
+		// Nobody can be asked yet; the workflow hears so at once.
+		return abi.Event{Type: abi.EventHuman, Outcome: abi.HumanUnavailable}, nil
+	case abi.ActionAnswer:
+		r.sink.Push(a.Text)
+		return abi.Event{}, &ending{state: Completed}
+	case abi.ActionFinish:
+		return abi.Event{}, &ending{state: Completed}
+	case abi.ActionFail:
+		return abi.Event{}, r.failed(fault.New(fault.Plugin, "workflow %s: it gave up", r.policy.Workflow()))
+	default:
+		return abi.Event{}, r.failed(fault.New(fault.Plugin, "workflow %s: unknown action", r.policy.Workflow()))
+	}
+}
+
+// performModel makes one model call, or tells the workflow once that it has
+// none left.
+func (r *run) performModel(req *abi.ModelRequest) (abi.Event, *ending) {
+	if !r.budget.takeModelCall() {
+		if r.budgetTold {
+			return abi.Event{}, r.failed(fault.New(fault.Plugin,
+				"workflow %s: a model call after it was told that none is left", r.policy.Workflow()))
+		}
+		r.budgetTold = true
+		return abi.Event{Type: abi.EventModelFailed, Code: abi.FailBudget}, nil
+	}
+	call, err := r.modelCall(r.policy.Workflow(), req)
+	if err != nil {
+		return abi.Event{}, r.failed(err)
+	}
+	reply, err := r.complete(call)
+	switch {
+	case r.ctx.Err() != nil:
+		return abi.Event{}, r.failed(r.ctx.Err())
+	case r.isCut():
+		return abi.Event{}, &ending{state: Completed}
+	case err != nil:
+		return abi.Event{Type: abi.EventModelFailed, Code: failCode(err)}, nil
+	}
+	return abi.Event{Type: abi.EventModel, Ref: r.thread.nextRef(), Text: reply.Text, ToolCalls: reply.ToolCalls}, nil
+}
+
+// complete calls the model. A streamed reply goes through the sink as it
+// comes, and the call ends as soon as the answer is cut.
+func (r *run) complete(call *ModelCall) (*ModelReply, error) {
+	ctx, span := r.opts.Tracer.StartChat(r.ctx, r.chatStart(call))
+	if !call.Stream {
+		reply, err := r.deps.Model.Complete(ctx, call, nil)
+		span.End(chatEnd(reply, err))
+		return reply, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	watching := make(chan struct{})
+	go func() {
+		defer close(watching)
+		select {
+		case <-r.sink.Cut():
+			cancel(errCut)
+		case <-done:
+		}
+	}()
+	reply, err := r.deps.Model.Complete(ctx, call, func(text string) {
+		span.FirstChunk()
+		r.sink.Push(text)
+	})
+	close(done)
+	<-watching
+	cancel(nil)
+	span.End(chatEnd(reply, err))
+	if syncErr := r.sink.Sync(r.ctx); syncErr != nil && err == nil {
+		err = syncErr
+	}
+	return reply, err
+}
+
+func (r *run) chatStart(call *ModelCall) telemetry.ChatStart {
+	return telemetry.ChatStart{Model: r.deps.Model.Name(call.Alias), Stream: call.Stream,
+		Temperature: call.Temperature, MaxTokens: call.MaxTokens}
+}
+
+func chatEnd(reply *ModelReply, err error) telemetry.ChatEnd {
+	if err != nil {
+		return telemetry.ChatEnd{Failure: failCode(err)}
+	}
+	return telemetry.ChatEnd{FinishReason: reply.FinishReason,
+		InputTokens: reply.InputTokens, OutputTokens: reply.OutputTokens}
+}
+
+func (r *run) isCut() bool {
+	select {
+	case <-r.sink.Cut():
+		return true
+	default:
+		return false
+	}
+}
+
+// failCode is what a workflow is told of a model call that brought no reply.
+func failCode(err error) string {
+	switch code := fault.CodeOf(err); code {
+	case abi.FailTimeout, abi.FailBadReply:
+		return code
+	default:
+		return abi.FailUnavailable
+	}
+}
+
+// ask performs a guard's ask_model verdict. Whatever goes wrong is the model's
+// failure, never the guard's.
+func (r *run) ask(ctx context.Context, guard string, req *abi.ModelRequest) abi.AskReply {
+	call, err := r.guardCall(guard, req)
+	if err != nil {
+		r.opts.Logger.Error("a guard's model request cannot be sent", "plugin", guard, "error", err)
+		return abi.AskReply{Failed: abi.FailBadReply}
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, r.opts.GuardModelTimeout,
+		fault.Coded(fault.Unavailable, abi.FailTimeout, "guard %s: no answer of the model in time", guard))
+	defer cancel()
+	ctx, span := r.opts.Tracer.StartGuardModelCall(ctx, r.chatStart(call))
+	reply, err := r.deps.Model.Complete(ctx, call, nil)
+	span.End(chatEnd(reply, err))
+	switch {
+	case err == nil:
+		return abi.AskReply{Text: reply.Text}
+	case ctx.Err() != nil:
+		return abi.AskReply{Failed: failCode(context.Cause(ctx))}
+	default:
+		return abi.AskReply{Failed: failCode(err)}
+	}
+}
+
+// guardCall resolves a guard's request, which has no refs, no tools and no
+// stream.
+func (r *run) guardCall(guard string, req *abi.ModelRequest) (*ModelCall, error) {
+	if req.Stream || req.Tools != nil {
+		return nil, fault.New(fault.Plugin, "guard %s: model request: expected no stream and no tools", guard)
+	}
+	bare := &run{Engine: r.Engine, policy: r.policy}
+	return bare.modelCall(guard, req)
+}
+
+// modelCall resolves everything that a plugin's request names.
+func (r *run) modelCall(plugin string, req *abi.ModelRequest) (*ModelCall, error) {
+	messages, err := r.messages(plugin, req)
+	if err != nil {
+		return nil, err
+	}
+	tools, err := r.toolSet(req.Tools)
+	if err != nil {
+		return nil, err
+	}
+	return &ModelCall{Alias: req.Model, Messages: messages, Tools: tools,
+		Temperature: req.Temperature, MaxTokens: req.MaxTokens, Stream: req.Stream}, nil
+}
+
+func (r *run) messages(plugin string, req *abi.ModelRequest) ([]abi.Message, error) {
+	if req.Prompt == nil {
+		return r.thread.resolve(req.Messages)
+	}
+	text, ok := r.policy.Prompt(plugin, req.Prompt.Name)
+	if !ok {
+		return nil, fault.New(fault.Plugin, "plugin %s: it has no prompt %.64q", plugin, req.Prompt.Name)
+	}
+	return []abi.Message{{Role: abi.RoleUser, Content: fill(text, req.Prompt.Vars)}}, nil
+}
+
+// fill replaces every {{ name }} by its value, in one pass: a value that looks
+// like a placeholder stays as it is.
+func fill(template string, vars []abi.Var) string {
+	pairs := make([]string, 0, 2*len(vars))
+	for _, v := range vars {
+		pairs = append(pairs, "{{ "+v.Name+" }}", v.Value)
+	}
+	return strings.NewReplacer(pairs...).Replace(template)
+}
+
+func (r *run) toolSet(set *abi.ToolSet) ([]Tool, error) {
+	if set == nil {
+		return nil, nil
+	}
+	all := r.deps.Tools.List()
+	if set.All {
+		return all, nil
+	}
+	out := make([]Tool, 0, len(set.Names))
+	for _, name := range set.Names {
+		i := indexTool(all, name)
+		if i < 0 {
+			return nil, fault.New(fault.Plugin, "workflow: it offers a tool %.64q that is not exposed", name)
+		}
+		out = append(out, all[i])
+	}
+	return out, nil
+}
+
+func indexTool(tools []Tool, name string) int {
+	for i := range tools {
+		if tools[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}

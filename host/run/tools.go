@@ -1,0 +1,152 @@
+package run
+
+import (
+	"strings"
+
+	"weir/abi"
+	"weir/abi/strictjson"
+	"weir/host/fault"
+	"weir/host/telemetry"
+)
+
+// What a model reads instead of a result (agent-service contract, 5.5).
+const (
+	refusedPrefix  = "Tool call refused by policy: "
+	withheldPrefix = "Tool result withheld by policy: "
+	errorPrefix    = "Error: " // begins the text of a failed call
+)
+
+// Names of the tool hooks' decision events.
+const (
+	toolCallDecision   = "guardrail_tool_call_decision"
+	toolResultDecision = "guardrail_tool_result_decision"
+)
+
+// performTools performs a turn's calls one after the other.
+func (r *run) performTools(calls []abi.ToolCall) (abi.Event, *ending) {
+	if len(calls) > maxCallsPerAction {
+		return abi.Event{}, r.failed(fault.New(fault.Plugin,
+			"workflow %s: %d tool calls in one action, at most %d", r.policy.Workflow(), len(calls), maxCallsPerAction))
+	}
+	event := abi.Event{Type: abi.EventTools, Results: make([]abi.ToolResult, 0, len(calls))}
+	for i, call := range calls {
+		result, err := r.performTool(call)
+		if err != nil {
+			return abi.Event{}, r.failed(err)
+		}
+		result.Ref, result.CallID, result.Name = r.thread.nextRef()+i, call.ID, call.Name
+		event.Results = append(event.Results, result)
+	}
+	return event, nil
+}
+
+// performTool holds one call against the host's policy and the guards, and
+// performs it if both allow. Its error ends the run; whatever is wrong with
+// the call is a result.
+func (r *run) performTool(call abi.ToolCall) (abi.ToolResult, error) {
+	tool, args, denied := r.admit(call)
+	if denied.reason != "" {
+		r.opts.Tracer.ToolPolicy(r.ctx, tool.Name, tool.Name != "", telemetry.PolicyDeny, denied.code)
+		return refused(denied.reason), nil
+	}
+	r.opts.Tracer.ToolPolicy(r.ctx, tool.Name, true, telemetry.PolicyAllow, "")
+	check := ToolCheck{Tool: tool.Name, Arguments: args, ReadOnly: tool.ReadOnly, Text: r.req.latest()}
+	verdict, err := r.guards.CheckToolCall(r.ctx, check)
+	if err != nil {
+		return abi.ToolResult{}, err
+	}
+	r.decideTool(toolCallDecision, tool, verdict)
+	if verdict.Blocked {
+		return refused(verdict.Reason), nil
+	}
+	return r.call(tool, check)
+}
+
+func refused(reason string) abi.ToolResult {
+	return abi.ToolResult{Text: refusedPrefix + reason, Refused: true}
+}
+
+// denial is why the host's own policy refuses a call: a code for the span, and
+// for the model the reason, which may quote names that the model made up.
+type denial struct{ code, reason string }
+
+// admit is the host's own policy: a known tool, arguments that can be read, a
+// call left in the budget, arguments that fit the schema, in this order. The
+// denial is zero when the call may go on.
+func (r *run) admit(call abi.ToolCall) (Tool, abi.Raw, denial) {
+	tool, args, err := r.deps.Tools.Parse(call.Name, call.Arguments)
+	if err != nil {
+		return Tool{}, nil, denial{"not_readable", err.Error()}
+	}
+	if !r.budget.takeToolCall() {
+		return tool, nil, denial{"budget", r.budget.exhausted()}
+	}
+	if err := r.deps.Tools.Validate(tool.Name, args); err != nil {
+		return tool, nil, denial{"schema", err.Error()}
+	}
+	return tool, args, denial{}
+}
+
+// call performs an admitted call and shows its start and end.
+func (r *run) call(tool Tool, check ToolCheck) (abi.ToolResult, error) {
+	step := Step{Kind: StepTool, ID: r.opts.NewID(), Name: tool.StepName,
+		Input: r.guards.Display(r.ctx, check.Arguments)}
+	ctx, span := r.opts.Tracer.StartTool(r.ctx, telemetry.ToolStart{
+		Name: tool.Name, StepName: tool.StepName, Input: string(step.Input)})
+	r.out.Step(step)
+	text, failed, err := r.deps.Tools.Call(ctx, tool.Name, check.Arguments)
+	if r.ctx.Err() != nil {
+		span.End("", true)
+		return abi.ToolResult{}, r.ctx.Err()
+	}
+	if err != nil {
+		text, failed = errorPrefix+err.Error(), true
+	}
+	verdict, err := r.guards.CheckToolResult(r.ctx, check, text, failed)
+	if err != nil {
+		span.End("", true)
+		return abi.ToolResult{}, err
+	}
+	result := abi.ToolResult{Text: text, Failed: failed}
+	if verdict.Blocked {
+		result = abi.ToolResult{Text: withheldPrefix + verdict.Reason, Failed: failed, Refused: true}
+	}
+	step.End, step.Output = true, r.guards.Display(r.ctx, displayed(result))
+	r.decideTool(toolResultDecision, tool, verdict)
+	span.End(string(step.Output), failed)
+	r.out.Step(step)
+	return result, nil
+}
+
+// displayed is a result as JSON: an error object, the value that the text
+// holds, or the text itself.
+func displayed(result abi.ToolResult) abi.Raw {
+	if result.Failed || result.Refused {
+		b := append([]byte(`{"error":`), jsonString(strings.TrimPrefix(result.Text, errorPrefix))...)
+		return append(b, '}')
+	}
+	if value := []byte(result.Text); strictjson.Valid(value) == nil {
+		if compact, err := strictjson.Compact(nil, value); err == nil {
+			return compact
+		}
+	}
+	return jsonString(result.Text)
+}
+
+// decideTool shows a tool hook's decision unless every guard allowed.
+func (r *run) decideTool(name string, tool Tool, verdict ToolVerdict) {
+	if verdict.Decision == nil {
+		return
+	}
+	r.out.decide(Step{Kind: StepFunction, End: true, ID: r.opts.NewID(), Name: name,
+		Input: append(append([]byte(`{"tool":`), jsonString(tool.Name)...), '}'), Output: verdict.Decision})
+}
+
+// stringOf returns a JSON string's value, and nothing of any other value.
+func stringOf(value abi.Raw) string {
+	s, err := strictjson.NewDecoder(value).String()
+	if err != nil {
+		return ""
+	}
+	return s
+}
