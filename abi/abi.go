@@ -51,6 +51,14 @@ const (
 	KindWorkflow  = "workflow"
 )
 
+// Levels of weir.log; the numbers are those of log/slog.
+const (
+	LogDebug = -4
+	LogInfo  = 0
+	LogWarn  = 4
+	LogError = 8
+)
+
 // Bounds that both sides of the boundary know.
 const (
 	MaxReply       = 4 << 20  // bytes of a reply, the host's default
@@ -60,6 +68,7 @@ const (
 	MaxAskRounds   = 2        // ask_model verdicts in a row
 	MaxCases       = 20       // self-check cases of a description
 	MaxReasonCode  = 64       // bytes; [a-z0-9_]
+	MaxLookBehind  = 64 << 10 // bytes of look_behind, and of hold_back
 )
 
 // Raw is a JSON value kept as its bytes, so numbers keep their text and

@@ -1,0 +1,180 @@
+package abi
+
+import "weir/abi/strictjson"
+
+// The codecs of this package are written by hand, one pair a message, because
+// encoding/json costs a Go guest ten times what the rest of its call costs.
+// AppendJSON appends the message's JSON; DecodeJSON replaces the message by the
+// one that data holds, copies what it keeps, and refuses everything that the
+// message's schema refuses in form: unknown, repeated and missing members, null
+// for an absent one, other kinds of value. After an error the message is
+// undefined. What the members mean is checked by the Validate methods.
+
+func decode(data []byte, read func(*strictjson.Decoder) error) error {
+	d := strictjson.NewDecoder(data)
+	if err := read(d); err != nil {
+		return err
+	}
+	return d.End()
+}
+
+// got marks which required members have been read, by their place in the list
+// that check is given.
+type got uint8
+
+func (g *got) see(i int) { *g |= 1 << i }
+
+// check is the end of reading an object.
+func (g got) check(err error, required ...string) error {
+	if err != nil {
+		return err
+	}
+	for i, name := range required {
+		if g&(1<<i) == 0 {
+			return strictjson.Missing(name)
+		}
+	}
+	return nil
+}
+
+func readInt(d *strictjson.Decoder) (int, error) {
+	n, err := d.Int()
+	if err == nil && int64(int(n)) != n {
+		err = &strictjson.Error{Offset: -1, Reason: "integer out of range"}
+	}
+	return int(n), err
+}
+
+// readRaw reads any value; readObject reads one that must be an object.
+func readRaw(d *strictjson.Decoder) (Raw, error) {
+	raw, err := d.Raw()
+	return append(Raw(nil), raw...), err
+}
+
+func readObject(d *strictjson.Decoder) (Raw, error) {
+	if d.Kind() != strictjson.Object {
+		return nil, &strictjson.Error{Offset: -1, Reason: "expected an object"}
+	}
+	return readRaw(d)
+}
+
+func readStrings(d *strictjson.Decoder) ([]string, error) {
+	list := []string{}
+	err := d.Array(func() error {
+		s, err := d.String()
+		list = append(list, s)
+		return err
+	})
+	return list, err
+}
+
+func readList[T any](d *strictjson.Decoder, read func(*T, *strictjson.Decoder) error) ([]T, error) {
+	list := []T{}
+	err := d.Array(func() error {
+		var item T
+		err := read(&item, d)
+		list = append(list, item)
+		return err
+	})
+	return list, err
+}
+
+func readNew[T any](d *strictjson.Decoder, read func(*T, *strictjson.Decoder) error) (*T, error) {
+	item := new(T)
+	return item, read(item, d)
+}
+
+// appendKey begins a member; b ends in '{' exactly when it is the first.
+func appendKey(b []byte, name string) []byte {
+	if b[len(b)-1] != '{' {
+		b = append(b, ',')
+	}
+	b = append(b, '"')
+	b = append(b, name...)
+	return append(b, '"', ':')
+}
+
+func appendStr(b []byte, name, s string) []byte {
+	return strictjson.AppendString(appendKey(b, name), s)
+}
+
+func appendOptStr(b []byte, name, s string) []byte {
+	if s == "" {
+		return b
+	}
+	return appendStr(b, name, s)
+}
+
+func appendInt(b []byte, name string, n int) []byte {
+	return strictjson.AppendInt(appendKey(b, name), int64(n))
+}
+
+func appendOptInt(b []byte, name string, n int) []byte {
+	if n == 0 {
+		return b
+	}
+	return appendInt(b, name, n)
+}
+
+func appendBool(b []byte, name string, v bool) []byte {
+	return strictjson.AppendBool(appendKey(b, name), v)
+}
+
+func appendOptBool(b []byte, name string, v bool) []byte {
+	if !v {
+		return b
+	}
+	return appendBool(b, name, v)
+}
+
+// appendObject appends a required object; nil stands for an empty one.
+func appendObject(b []byte, name string, r Raw) []byte {
+	b = appendKey(b, name)
+	if len(r) == 0 {
+		return append(b, '{', '}')
+	}
+	return append(b, r...)
+}
+
+func appendOptRaw(b []byte, name string, r Raw) []byte {
+	if len(r) == 0 {
+		return b
+	}
+	return append(appendKey(b, name), r...)
+}
+
+func appendStrings(b []byte, list []string) []byte {
+	b = append(b, '[')
+	for i, s := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strictjson.AppendString(b, s)
+	}
+	return append(b, ']')
+}
+
+func appendOptStrings(b []byte, name string, list []string) []byte {
+	if len(list) == 0 {
+		return b
+	}
+	return appendStrings(appendKey(b, name), list)
+}
+
+func appendList[T any](b []byte, name string, list []T, item func(*T, []byte) []byte) []byte {
+	b = append(appendKey(b, name), '[')
+	for i := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = item(&list[i], b)
+	}
+	return append(b, ']')
+}
+
+func appendOptList[T any](b []byte, name string, list []T, item func(*T, []byte) []byte) []byte {
+	if len(list) == 0 {
+		return b
+	}
+	return appendList(b, name, list, item)
+}

@@ -1,0 +1,17 @@
+// Package checktoolcall gives a plugin the hook check_tool_call: the check of a call that the model proposes.
+// A module exports the hook as soon as this package is linked, and the host
+// then calls it, so only a plugin that takes part imports it.
+package checktoolcall
+
+import (
+	"weir/abi"
+	"weir/pdk/internal/guest"
+)
+
+// Handle makes f the plugin's check_tool_call. It is called once, in the plugin's init.
+// An error of f is a failure of the plugin: the host logs its text, capped, and
+// applies the operator's failure policy. f owns the request, which shares no
+// memory with the carrier's buffers.
+func Handle(f func(*abi.CheckToolCallRequest) (*abi.Verdict, error)) {
+	guest.Register(abi.HookCheckToolCall, f)
+}

@@ -1,0 +1,29 @@
+// Package pdk is the kit for plugins written in Go. A plugin is a main package
+// that registers in init what it does; one package per hook, because a module
+// exports a hook as soon as its package is linked. A complete guardrail:
+//
+//	package main
+//
+//	func init() {
+//		pdk.Describe(abi.Description{Name: "no-shouting", Version: "1.0.0"})
+//		checkinput.Handle(func(q *abi.CheckInputRequest) (*abi.Verdict, error) {
+//			if q.Text == strings.ToUpper(q.Text) {
+//				return &abi.Verdict{Verdict: abi.VerdictBlock, Message: "Please write in lower case."}, nil
+//			}
+//			return &abi.Verdict{Verdict: abi.VerdictAllow}, nil
+//		})
+//	}
+//
+//	func main() {}
+//
+// It becomes a module by
+//
+//	GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -trimpath -ldflags='-s -w' -o no-shouting.wasm .
+//
+// and is tested like any other Go code, through [Invoke] or beside it. A module
+// has no files, no environment, no network, and its clock and randomness are
+// the request's; goroutines work, but nothing outlives the call.
+//
+// The messages come with their codecs (see package abi), so a plugin that also
+// keeps away from fmt, regexp and encoding/json stays below two megabytes.
+package pdk

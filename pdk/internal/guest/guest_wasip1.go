@@ -1,0 +1,45 @@
+package guest
+
+import (
+	"unsafe"
+
+	"weir/abi"
+)
+
+//go:wasmexport weir_abi_1
+func marker() {}
+
+//go:wasmexport weir_alloc
+func alloc(n uint32) unsafe.Pointer {
+	return unsafe.Pointer(unsafe.SliceData(Alloc(int(n))))
+}
+
+// Call is the body of a hook's export. The reply's place is packed as the
+// carrier wants it; a failure is logged and traps, and so does a request that
+// lies anywhere but in the room of the last weir_alloc.
+func Call(hook abi.Hook, ptr unsafe.Pointer, n uint32) uint64 {
+	if ptr != unsafe.Pointer(unsafe.SliceData(requestBuffer)) {
+		fail(string(hook) + ": the request lies not in the room of weir_alloc")
+	}
+	reply, err := Serve(hook, int(n))
+	if err != nil {
+		fail(err.Error())
+	}
+	at := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(reply))))
+	return at<<32 | uint64(len(reply))
+}
+
+func fail(text string) {
+	Log(abi.LogError, text)
+	trap()
+}
+
+//go:wasmimport weir log
+func weirLog(level int32, text string)
+
+// Log hands a line to the host, which caps it.
+func Log(level int, text string) { weirLog(int32(level), text) }
+
+// trap executes unreachable: a panic would end in proc_exit, which is not what
+// happened, after printing a stack that nobody asked for.
+func trap()
