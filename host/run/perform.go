@@ -129,25 +129,23 @@ func failCode(err error) string {
 	}
 }
 
-// ask performs a guard's ask_model verdict. Whatever goes wrong is the model's
-// failure, never the guard's.
+// ask performs a guard's ask_model verdict within ctx, which carries the guard
+// chain's time-out. Whatever goes wrong is the model's failure, never the
+// guard's.
 func (r *run) ask(ctx context.Context, guard string, req *abi.ModelRequest) abi.AskReply {
 	call, err := r.guardCall(guard, req)
 	if err != nil {
 		r.opts.Logger.Error("a guard's model request cannot be sent", "plugin", guard, "error", err)
 		return abi.AskReply{Failed: abi.FailBadReply}
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, r.opts.GuardModelTimeout,
-		fault.Coded(fault.Unavailable, abi.FailTimeout, "guard %s: no answer of the model in time", guard))
-	defer cancel()
 	ctx, span := r.opts.Tracer.StartGuardModelCall(ctx, r.chatStart(call))
 	reply, err := r.deps.Model.Complete(ctx, call, nil)
 	span.End(chatEnd(reply, err))
 	switch {
 	case err == nil:
 		return abi.AskReply{Text: reply.Text}
-	case ctx.Err() != nil:
-		return abi.AskReply{Failed: failCode(context.Cause(ctx))}
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return abi.AskReply{Failed: abi.FailTimeout}
 	default:
 		return abi.AskReply{Failed: failCode(err)}
 	}

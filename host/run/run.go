@@ -58,8 +58,6 @@ type Options struct {
 	// while a run waits for a human. Too short cuts off slow models; the client
 	// then gets the one error block.
 	Timeout time.Duration
-	// GuardModelTimeout bounds one model call of a guard, 20 s by default.
-	GuardModelTimeout time.Duration
 	// InputDecision and OutputDecision name the decision events.
 	InputDecision, OutputDecision string
 	// Tracer records spans; nil records none.
@@ -82,9 +80,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Timeout == 0 {
 		o.Timeout = 300 * time.Second
-	}
-	if o.GuardModelTimeout == 0 {
-		o.GuardModelTimeout = 20 * time.Second
 	}
 	if o.InputDecision == "" {
 		o.InputDecision = "guardrail_input_self_check_decision"
@@ -111,8 +106,8 @@ func (o Options) validate() error {
 	if o.MaxToolCalls < 1 || o.MaxToolCalls > 100 {
 		return fault.New(fault.Invalid, "max tool calls: expected 1 to 100, got %d", o.MaxToolCalls)
 	}
-	if o.Timeout < 0 || o.GuardModelTimeout < 0 {
-		return fault.New(fault.Invalid, "time-outs: expected positive durations")
+	if o.Timeout < 0 {
+		return fault.New(fault.Invalid, "run time-out: expected a positive duration, got %s", o.Timeout)
 	}
 	return nil
 }

@@ -132,14 +132,16 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// TestAskTimesOut: a guard's model call has its own bound.
+// TestAskTimesOut: the deadline that the guard chain sets is told as a time-out.
 func TestAskTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{script: script{question: "Hello", hang: true, model: []modelTurn{{}}}, cancel: func() {}}
 		r := newEngine(t, w).begin(t.Context(), request(w.script), w, notes{w})
 		defer r.stop()
 		began := time.Now()
-		got := r.ask(t.Context(), "screen", &abi.ModelRequest{Model: abi.ModelGuard})
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		got := r.ask(ctx, "screen", &abi.ModelRequest{Model: abi.ModelGuard})
 		if want := (abi.AskReply{Failed: abi.FailTimeout}); got != want || time.Since(began) != 20*time.Second {
 			t.Errorf("ask = %+v after %s, want %+v after 20s", got, time.Since(began), want)
 		}
