@@ -1,0 +1,195 @@
+package guard
+
+import (
+	"context"
+
+	"weir/abi"
+)
+
+const (
+	maxDecision = 16 << 10 // bytes of a guard's decision object
+	maxReason   = 256      // bytes of a reason in the log
+
+	codeApprovalUnavailable = "approval_unavailable"
+)
+
+// checks is what a chain of verdicts came to.
+type checks struct {
+	tallies  []tally
+	blocker  int          // index of the guard that blocked, -1 when none did
+	verdict  *abi.Verdict // the blocker's; nil when it failed
+	decision abi.Raw      // the first guard's object
+	asks     int          // model calls of all guards
+}
+
+func (c *checks) blocked() bool { return c.blocker >= 0 }
+
+// failed returns whether some guard gave no verdict.
+func (c *checks) failed() bool {
+	for i := range c.tallies {
+		if c.tallies[i].err != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// caller makes one call of the hook at hand for one guard.
+type caller func(ctx context.Context, g *Guard, ask abi.Ask) (*abi.Verdict, uint64, error)
+
+// check asks the guards one after the other until one blocks; the rest are
+// skipped. Its error says only that ctx ended.
+func (s *Session) check(ctx context.Context, hook abi.Hook, stage string, guards []*Guard, call caller) (*checks, error) {
+	c := &checks{tallies: make([]tally, len(guards)), blocker: -1}
+	for i, g := range guards {
+		t := &c.tallies[i]
+		t.guard, t.verdict = g, VerdictSkipped
+		if c.blocked() {
+			continue
+		}
+		v, err := s.consult(ctx, hook, t, call)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		c.asks += t.asks
+		c.take(i, v, err)
+		s.observe(stage, t)
+	}
+	return c, nil
+}
+
+func (c *checks) take(i int, v *abi.Verdict, err error) {
+	t := &c.tallies[i]
+	if err != nil {
+		t.fail(err)
+		if !t.guard.AllowOnError {
+			c.blocker = i
+		}
+		return
+	}
+	if i == 0 {
+		c.decision = v.Decision
+	}
+	t.verdict, t.reasonCode = VerdictAllow, v.ReasonCode
+	t.reason = capText(v.Reason, maxReason)
+	switch v.Verdict {
+	case abi.VerdictRequireApproval:
+		// Nobody can be asked, so a call that needs a person's consent has none.
+		t.verdict, t.reasonCode = VerdictBlock, codeApprovalUnavailable
+	case abi.VerdictBlock:
+		t.verdict = VerdictBlock
+	default:
+		return
+	}
+	c.blocker, c.verdict = i, v
+}
+
+// consult calls one guard, and calls it again with a model's reply for as long
+// as it may ask for one.
+func (s *Session) consult(ctx context.Context, hook abi.Hook, t *tally, call caller) (*abi.Verdict, error) {
+	var ask abi.Ask
+	for {
+		began := s.chain.opts.Clock()
+		v, fuel, err := call(ctx, t.guard, ask)
+		t.called(fuel, s.chain.opts.Clock().Sub(began))
+		if err != nil {
+			return nil, err
+		}
+		if err := checkVerdict(t.guard, hook, v); err != nil {
+			return nil, err
+		}
+		if v.Verdict != abi.VerdictAskModel {
+			return v, nil
+		}
+		if t.asks == abi.MaxAskRounds {
+			return nil, badReply(t.guard, hook, "asked a model more than %d times", abi.MaxAskRounds)
+		}
+		t.asks++
+		reply := s.ask(ctx, t.guard, v.Ask)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		ask = abi.Ask{State: v.State, Reply: &reply}
+	}
+}
+
+func (s *Session) ask(ctx context.Context, g *Guard, req *abi.ModelRequest) abi.AskReply {
+	if s.opts.Ask == nil {
+		return abi.AskReply{Failed: abi.FailUnavailable}
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.chain.opts.AskTimeout)
+	defer cancel()
+	return s.opts.Ask(ctx, g.Name, req)
+}
+
+// checkVerdict holds a reply against the protocol.
+func checkVerdict(g *Guard, hook abi.Hook, v *abi.Verdict) error {
+	switch {
+	case v == nil:
+		return badReply(g, hook, "no verdict")
+	case !validReasonCode(v.ReasonCode):
+		return badReply(g, hook, "reason_code %q is not of the form [a-z0-9_]{1,%d}", capText(v.ReasonCode, abi.MaxReasonCode), abi.MaxReasonCode)
+	case len(v.Decision) > maxDecision:
+		return badReply(g, hook, "decision of %d bytes, the limit is %d", len(v.Decision), maxDecision)
+	}
+	if len(v.Decision) > 0 {
+		if _, err := readMembers(v.Decision); err != nil {
+			return badReply(g, hook, "decision: %w", err)
+		}
+	}
+	switch v.Verdict {
+	case abi.VerdictAllow, abi.VerdictBlock:
+		return nil
+	case abi.VerdictRequireApproval:
+		if hook == abi.HookCheckToolCall {
+			return nil
+		}
+	case abi.VerdictAskModel:
+		return checkAsk(g, hook, v)
+	}
+	return badReply(g, hook, "unexpected verdict %q", capText(v.Verdict, 32))
+}
+
+func checkAsk(g *Guard, hook abi.Hook, v *abi.Verdict) error {
+	r := v.Ask
+	switch {
+	case r == nil:
+		return badReply(g, hook, "verdict ask_model without a request")
+	case len(v.State) > abi.MaxAskState:
+		return badReply(g, hook, "state of %d bytes, the limit is %d", len(v.State), abi.MaxAskState)
+	case r.Model != abi.ModelAgent && r.Model != abi.ModelGuard:
+		return badReply(g, hook, "unknown model %q", capText(r.Model, 32))
+	case (len(r.Messages) > 0) == (r.Prompt != nil):
+		return badReply(g, hook, "a model request needs either messages or a prompt")
+	case r.Tools != nil || r.Stream:
+		return badReply(g, hook, "a guard's model request has no tools and no stream")
+	}
+	for i := range r.Messages {
+		if r.Messages[i].Ref != 0 || r.Messages[i].Turn != 0 {
+			return badReply(g, hook, "a guard's model request cannot refer to values of the run")
+		}
+	}
+	return nil
+}
+
+// validReasonCode accepts the empty code, which means none.
+func validReasonCode(code string) bool {
+	if len(code) > abi.MaxReasonCode {
+		return false
+	}
+	for i := range len(code) {
+		c := code[i]
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' {
+			return false
+		}
+	}
+	return true
+}
+
+// capText returns the beginning of s of at most n bytes, cut between runes.
+func capText(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return s[:runeStart(s, n)]
+}

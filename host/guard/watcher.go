@@ -1,0 +1,199 @@
+package guard
+
+import (
+	"context"
+
+	"weir/abi"
+)
+
+const maxLabel = 64 // bytes of an edit's or a cut's label
+
+// watcher drives one output guard along the run's text. Offsets are into the
+// whole text; those in requests and replies are into what the guard is shown.
+//
+//	0 ……………… hold ………………………………… end
+//	   before │ text of the next call │
+type watcher struct {
+	session *Session
+	guard   *Guard
+	index   int
+	tally   tally
+
+	hold   int     // it has decided everything before; undecidable when it is out
+	state  abi.Raw // opaque, of this stream only
+	cut    *cutAt
+	edited bool // one of its edits was applied
+	req    abi.CheckOutputRequest
+}
+
+func (w *watcher) out() bool { return w.hold == undecidable }
+
+// look shows the guard the text up to its end and takes what it decides. Final
+// means that no text will follow. The error says only that ctx ended.
+func (w *watcher) look(ctx context.Context, text string, final bool, m *merger) error {
+	w.req = abi.CheckOutputRequest{
+		Call:      w.session.opts.Stamp(),
+		StreamPos: int64(w.hold),
+		Before:    lookBehind(text[:w.hold], w.guard.LookBehind),
+		Text:      text[w.hold:],
+		Final:     final,
+		State:     w.state,
+	}
+	clock := w.session.chain.opts.Clock
+	began := clock()
+	reply, fuel, err := w.guard.Output.CheckOutput(ctx, &w.req)
+	w.tally.called(fuel, clock().Sub(began))
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err == nil {
+		err = w.check(reply)
+	}
+	if err != nil {
+		w.fail(err)
+		return nil
+	}
+	w.accept(reply, m)
+	return nil
+}
+
+// check holds a reply against the protocol. A guard that breaks it is not
+// trusted with any part of that reply.
+func (w *watcher) check(r *abi.CheckOutputReply) error {
+	text, final := w.req.Text, w.req.Final
+	tail := w.session.chain.opts.TailBytes
+	switch {
+	case r == nil:
+		return w.broken("no reply")
+	case r.HoldFrom < 0:
+		return w.broken("hold_from %d moves back", r.HoldFrom)
+	case !boundary(text, r.HoldFrom):
+		return w.broken("hold_from %d is not a character's start in %d bytes of text", r.HoldFrom, len(text))
+	case final && r.HoldFrom != len(text):
+		return w.broken("hold_from %d with final, want %d", r.HoldFrom, len(text))
+	case len(text)-r.HoldFrom > tail:
+		return w.broken("%d bytes are undecided, the limit is %d", len(text)-r.HoldFrom, tail)
+	case len(r.State) > abi.MaxOutputState:
+		return w.broken("state of %d bytes, the limit is %d", len(r.State), abi.MaxOutputState)
+	}
+	for i := range r.Edits {
+		e := &r.Edits[i]
+		if e.Index != 0 || e.End > r.HoldFrom {
+			return w.broken("edit %d does not lie before hold_from", i)
+		}
+		if err := checkEdit(w.guard, i, e, text); err != nil {
+			return err
+		}
+	}
+	return w.checkCut(r.Cut)
+}
+
+func (w *watcher) checkCut(c *abi.Cut) error {
+	switch {
+	case c == nil:
+		return nil
+	case !boundary(w.req.Text, c.At):
+		return w.broken("cut at %d is not a character's start in %d bytes of undecided text", c.At, len(w.req.Text))
+	case !validLabel(c.Label):
+		return w.broken("the cut's label is not of the form [A-Za-z0-9_:.-]{1,%d}", maxLabel)
+	}
+	return nil
+}
+
+// checkEdit holds one edit against the text that it edits. Labels stand in
+// decision events, so one that could carry text of the answer is refused.
+func checkEdit(g *Guard, i int, e *abi.Edit, text string) error {
+	switch {
+	case e.Start < 0 || e.End > len(text):
+		return badReply(g, abi.HookCheckOutput, "edit %d lies outside the undecided text", i)
+	case e.Start >= e.End:
+		return badReply(g, abi.HookCheckOutput, "edit %d is empty", i)
+	case !boundary(text, e.Start) || !boundary(text, e.End):
+		return badReply(g, abi.HookCheckOutput, "edit %d splits a character", i)
+	case !validLabel(e.Label):
+		return badReply(g, abi.HookCheckOutput, "the label of edit %d is not of the form [A-Za-z0-9_:.-]{1,%d}", i, maxLabel)
+	}
+	return nil
+}
+
+func (w *watcher) broken(format string, args ...any) error {
+	return badReply(w.guard, abi.HookCheckOutput, format, args...)
+}
+
+// accept takes a checked reply.
+func (w *watcher) accept(r *abi.CheckOutputReply, m *merger) {
+	for _, e := range r.Edits {
+		m.add(edit{w.hold + e.Start, w.hold + e.End, w.index, e.Replace, e.Label})
+	}
+	// A cut beyond hold_from is not decided: the guard sees that text again and
+	// says so again, or something nearer.
+	if c := r.Cut; c != nil && c.At <= r.HoldFrom {
+		w.stop(w.hold+c.At, c.Notice, c.Label)
+		return
+	}
+	w.hold += r.HoldFrom
+	w.state = r.State
+	if w.req.Final {
+		w.hold = undecidable
+	}
+}
+
+// fail applies the failure policy: without the guard from here on, or no
+// further than it has decided.
+func (w *watcher) fail(err error) {
+	w.tally.fail(err)
+	if w.guard.AllowOnError {
+		w.hold = undecidable
+		return
+	}
+	w.stop(w.hold, "", "")
+}
+
+func (w *watcher) stop(at int, notice, label string) {
+	if notice == "" {
+		notice = w.session.chain.opts.SecretNotice
+	}
+	w.cut = &cutAt{at: at, guard: w.index, notice: notice, label: label}
+	w.hold = undecidable
+}
+
+// verdict is what the guard's part in the stream comes to; final is the cut
+// that ended it, if one did. A guard whose cut came too late blocked nothing.
+func (w *watcher) verdict(final *cutAt) *tally {
+	t := &w.tally
+	switch {
+	case t.err != nil:
+	case w.cut != nil && w.cut == final:
+		t.verdict = VerdictBlock
+	case w.edited:
+		t.verdict = VerdictModify
+	default:
+		t.verdict = VerdictAllow
+	}
+	return t
+}
+
+func newWatchers(s *Session) []*watcher {
+	all := make([]watcher, len(s.chain.output))
+	list := make([]*watcher, len(all))
+	for i, g := range s.chain.output {
+		all[i] = watcher{session: s, guard: g, index: i, tally: tally{guard: g}}
+		list[i] = &all[i]
+	}
+	return list
+}
+
+func validLabel(label string) bool {
+	if label == "" || len(label) > maxLabel {
+		return false
+	}
+	for i := range len(label) {
+		switch c := label[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+		case c == '_', c == ':', c == '.', c == '-':
+		default:
+			return false
+		}
+	}
+	return true
+}
