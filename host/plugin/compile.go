@@ -1,0 +1,163 @@
+package plugin
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"runtime"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/experimental"
+
+	"weir/host/fault"
+)
+
+// Engine and Instrumenter say how modules are run; both are part of a
+// generation's identity. EngineVersion is held against go.mod by a test, since
+// a binary does not always know the versions of its modules.
+const (
+	EngineVersion = "1.12.0"
+	Engine        = "wazero/" + EngineVersion
+	Instrumenter  = "none"
+)
+
+// code is the compiled form of one module, shared by all plugins of its digest.
+type code struct {
+	digest string
+	refs   int           // under Runtime.mu
+	ready  chan struct{} // closed when module or err is set
+	engine wazero.Runtime
+	module wazero.CompiledModule
+	err    error
+}
+
+func digestOf(wasm []byte) string {
+	sum := sha256.Sum256(wasm)
+	return hex.EncodeToString(sum[:])
+}
+
+// compile returns the code of a module that inspect has accepted. One digest
+// is compiled once, however many ask for it at the same time; every successful
+// call needs one release.
+func (r *Runtime) compile(ctx context.Context, digest string, wasm []byte, o *outline) (*code, error) {
+	c, first := r.claim(digest)
+	if first {
+		c.engine, c.module, c.err = r.build(ctx, boundTables(wasm, o))
+		close(c.ready)
+	}
+	select {
+	case <-c.ready:
+	case <-ctx.Done():
+		r.release(c)
+		return nil, fault.Coded(fault.Plugin, CodeCancelled, "compile: %w", context.Cause(ctx))
+	}
+	if c.err != nil {
+		r.release(c)
+		return nil, c.err
+	}
+	return c, nil
+}
+
+func (r *Runtime) claim(digest string) (c *code, first bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c, ok := r.codes[digest]
+	if !ok {
+		c = &code{digest: digest, ready: make(chan struct{})}
+		r.codes[digest] = c
+	}
+	c.refs++
+	return c, !ok
+}
+
+// release gives code back; the last one frees it. Instances must be closed.
+func (r *Runtime) release(c *code) {
+	r.mu.Lock()
+	c.refs--
+	last := c.refs == 0
+	if last {
+		delete(r.codes, c.digest)
+	}
+	r.mu.Unlock()
+	if !last {
+		return
+	}
+	<-c.ready
+	if c.module != nil {
+		_ = c.module.Close(context.Background())
+	}
+}
+
+// build compiles with the cache and, when that fails, without it: a corrupt or
+// full cache must not decide whether a module is good.
+func (r *Runtime) build(ctx context.Context, wasm []byte) (wazero.Runtime, wazero.CompiledModule, error) {
+	module, err := compileIn(ctx, r.engine, wasm)
+	if err == nil {
+		return r.engine, module, nil
+	}
+	if r.cache == nil {
+		return nil, nil, refuse("is not valid WebAssembly: %s", firstLine(err.Error()))
+	}
+	plain, err := r.uncached(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	module, plainErr := compileIn(ctx, plain, wasm)
+	if plainErr != nil {
+		return nil, nil, refuse("is not valid WebAssembly: %s", firstLine(plainErr.Error()))
+	}
+	r.log.Warn("the compilation cache does not work; compiled without it", "error", firstLine(err.Error()))
+	return plain, module, nil
+}
+
+func (r *Runtime) uncached(ctx context.Context) (wazero.Runtime, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.plain == nil {
+		plain, err := newEngine(ctx, nil)
+		if err != nil {
+			return nil, err
+		}
+		r.plain = plain
+	}
+	return r.plain, nil
+}
+
+// compileIn compiles a module. A panic of the compiler is the module's fault
+// and not a reason to end the host.
+func compileIn(ctx context.Context, engine wazero.Runtime, wasm []byte) (m wazero.CompiledModule, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			m, err = nil, fmt.Errorf("the compiler gave up: %v", p)
+		}
+	}()
+	ctx = experimental.WithCompilationWorkers(context.WithoutCancel(ctx), runtime.GOMAXPROCS(0))
+	return engine.CompileModule(ctx, wasm)
+}
+
+// boundTables gives every table a maximum, so table.grow cannot take memory
+// that no limit counts. Go guests declare none, so a missing one cannot be
+// refused; growing above a maximum answers -1, which a module must expect.
+func boundTables(wasm []byte, o *outline) []byte {
+	if len(o.tables) == 0 {
+		return wasm
+	}
+	body := binary.AppendUvarint(nil, uint64(len(o.tables)))
+	for _, t := range o.tables {
+		limit := max(t.min, maxTable/uint32(len(o.tables)))
+		if t.bounded {
+			limit = min(limit, t.max)
+		}
+		body = append(body, t.elem, 1)
+		body = binary.AppendUvarint(body, uint64(t.min))
+		body = binary.AppendUvarint(body, uint64(limit))
+	}
+	out := make([]byte, 0, len(wasm)+8*len(o.tables))
+	out = append(out, wasm[:o.table.from]...)
+	out = append(out, sectionTable)
+	out = binary.AppendUvarint(out, uint64(len(body)))
+	out = append(out, body...)
+	return append(out, wasm[o.table.to:]...)
+}

@@ -1,0 +1,160 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"weir/abi"
+	"weir/host/fault"
+)
+
+// Spec says what to load and how.
+type Spec struct {
+	Name    string       // for errors and logs; not part of the module
+	Wasm    []byte       // the module; not changed and not kept
+	Config  abi.Raw      // object for configure; nil means {}
+	Prompts []abi.Prompt // for configure
+	Limits  Limits
+	Log     bool // write the plugin's own lines; otherwise they are counted and dropped
+}
+
+// Plugin is one module with its configuration, ready for calls. Its methods
+// may be called concurrently.
+type Plugin struct {
+	name        string
+	digest      string
+	limits      Limits
+	config      abi.Raw
+	prompts     []abi.Prompt
+	hooks       map[abi.Hook]bool
+	reactor     bool // exports _initialize
+	description *abi.Description
+	settings    *abi.ConfigureReply
+
+	runtime *Runtime
+	code    *code
+	pool    *pool
+	printed *printed
+
+	mu     sync.Mutex
+	closed bool
+	calls  sync.WaitGroup
+	free   sync.Once
+}
+
+// Load verifies a module, compiles it, asks what it is, configures it and runs
+// the self-check cases that it ships. A module that breaks a rule is a
+// fault.Invalid error that names the rule; one that fails while it runs is a
+// fault.Plugin error. ctx bounds running the module, not compiling it.
+func (r *Runtime) Load(ctx context.Context, spec Spec) (*Plugin, error) {
+	p, o, err := r.prepare(spec)
+	if err != nil {
+		return nil, fmt.Errorf("plugin %s: %w", spec.Name, err)
+	}
+	p.code, err = r.compile(ctx, p.digest, spec.Wasm, o)
+	if err != nil {
+		return nil, fmt.Errorf("plugin %s: %w", p.name, err)
+	}
+	err = r.add(p)
+	if err == nil {
+		err = p.setup(ctx)
+	}
+	if err != nil {
+		_ = p.Close(context.WithoutCancel(ctx))
+		return nil, err
+	}
+	return p, nil
+}
+
+// prepare does what needs no running code.
+func (r *Runtime) prepare(spec Spec) (*Plugin, *outline, error) {
+	if spec.Name == "" {
+		return nil, nil, fault.New(fault.Invalid, "expected a name")
+	}
+	limits, err := spec.Limits.resolved()
+	if err != nil {
+		return nil, nil, err
+	}
+	o, err := inspect(spec.Wasm, limits)
+	if err != nil {
+		return nil, nil, err
+	}
+	p := &Plugin{
+		name: spec.Name, digest: digestOf(spec.Wasm), limits: limits,
+		config: spec.Config, prompts: spec.Prompts,
+		hooks: o.hooks(), reactor: o.exportsInit(),
+		runtime: r, pool: newPool(limits.Instances), printed: &printed{},
+	}
+	if len(p.config) == 0 {
+		p.config = abi.Raw("{}")
+	}
+	if spec.Log {
+		p.printed.logger = r.log.With(slog.String("name", spec.Name))
+	}
+	return p, o, nil
+}
+
+// Name returns the name that the operator gave.
+func (p *Plugin) Name() string { return p.name }
+
+// Digest returns the SHA-256 of the module in hex digits.
+func (p *Plugin) Digest() string { return p.digest }
+
+// Description returns what the module says of itself. It must not be changed.
+func (p *Plugin) Description() *abi.Description { return p.description }
+
+// Settings returns the reply to configure. It must not be changed.
+func (p *Plugin) Settings() *abi.ConfigureReply { return p.settings }
+
+// Has tells whether the module exports a hook.
+func (p *Plugin) Has(hook abi.Hook) bool { return p.hooks[hook] }
+
+// Limits returns the limits in force, with every default filled in.
+func (p *Plugin) Limits() Limits { return p.limits }
+
+// Printed returns how many bytes the plugin has printed, and how many of these
+// were not written to the log.
+func (p *Plugin) Printed() (total, dropped uint64) {
+	return p.printed.total.Load(), p.printed.dropped.Load()
+}
+
+// Close refuses new calls, waits for those in flight, which end by their
+// deadlines, and frees the plugin. When ctx ends first it returns the cause,
+// and the plugin is freed as soon as the last call has ended. It may be called
+// twice.
+func (p *Plugin) Close(ctx context.Context) error {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		p.calls.Wait()
+		p.free.Do(p.release)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("plugin %s: close: calls are in flight: %w", p.name, context.Cause(ctx))
+	}
+}
+
+func (p *Plugin) release() {
+	p.pool.drain()
+	p.runtime.release(p.code)
+	p.runtime.remove(p)
+}
+
+// enter admits a call; it ends with p.calls.Done.
+func (p *Plugin) enter() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return failed(CodeUnavailable, "the plugin is closed")
+	}
+	p.calls.Add(1)
+	return nil
+}

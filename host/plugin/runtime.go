@@ -1,0 +1,132 @@
+package plugin
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"weir/host/fault"
+)
+
+// RuntimeOptions configure a [Runtime].
+type RuntimeOptions struct {
+	// CacheDir keeps compiled code between starts; it is created when missing.
+	// Empty means that every start compiles (seconds for each Go guest). Only
+	// the host's own account may write there: what it holds is run as machine
+	// code.
+	CacheDir string
+	// Logger gets warnings, and the lines of plugins that may log. Nil drops
+	// them.
+	Logger *slog.Logger
+}
+
+// Runtime compiles and runs plugins. Its methods may be called concurrently.
+type Runtime struct {
+	log    *slog.Logger
+	cache  wazero.CompilationCache // nil without a directory
+	engine wazero.Runtime
+
+	mu      sync.Mutex
+	plain   wazero.Runtime // without the cache; made when the cache fails
+	codes   map[string]*code
+	plugins map[*Plugin]struct{}
+	closed  bool
+}
+
+// NewRuntime returns a runtime that is ready to load plugins.
+func NewRuntime(ctx context.Context, opts RuntimeOptions) (*Runtime, error) {
+	r := &Runtime{log: opts.Logger, codes: map[string]*code{}, plugins: map[*Plugin]struct{}{}}
+	if r.log == nil {
+		r.log = slog.New(slog.DiscardHandler)
+	}
+	if opts.CacheDir != "" {
+		cache, err := wazero.NewCompilationCacheWithDir(opts.CacheDir)
+		if err != nil {
+			return nil, fault.New(fault.Invalid, "plugin: compilation cache: %w", err)
+		}
+		r.cache = cache
+	}
+	engine, err := newEngine(ctx, r.cache)
+	if err != nil {
+		if r.cache != nil {
+			_ = r.cache.Close(ctx)
+		}
+		return nil, err
+	}
+	r.engine = engine
+	return r, nil
+}
+
+// newEngine makes a wazero runtime with the modules that guests may import.
+//
+// The memory limit is not set here, because it would hold for every plugin
+// alike: each instance gets its own through its allocator (memory.go).
+func newEngine(ctx context.Context, cache wazero.CompilationCache) (wazero.Runtime, error) {
+	config := wazero.NewRuntimeConfig().
+		WithCoreFeatures(api.CoreFeaturesV2).
+		WithCloseOnContextDone(true).
+		WithDebugInfoEnabled(false)
+	if cache != nil {
+		config = config.WithCompilationCache(cache)
+	}
+	engine := wazero.NewRuntimeWithConfig(ctx, config)
+	if err := linkHost(ctx, engine); err != nil {
+		_ = engine.Close(ctx)
+		return nil, fault.New(fault.Internal, "plugin: host modules: %w", err)
+	}
+	return engine, nil
+}
+
+// Close closes every plugin that is still loaded, waiting for calls in flight,
+// and then the runtime. It may be called twice.
+func (r *Runtime) Close(ctx context.Context) error {
+	r.mu.Lock()
+	r.closed = true
+	var open []*Plugin
+	for p := range r.plugins {
+		open = append(open, p)
+	}
+	r.mu.Unlock()
+	for _, p := range open {
+		if err := p.Close(ctx); err != nil {
+			return err
+		}
+	}
+	return r.closeEngines(ctx)
+}
+
+func (r *Runtime) closeEngines(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	err := r.engine.Close(ctx)
+	if r.plain != nil {
+		if e := r.plain.Close(ctx); err == nil {
+			err = e
+		}
+	}
+	if r.cache != nil {
+		if e := r.cache.Close(ctx); err == nil {
+			err = e
+		}
+	}
+	return err
+}
+
+func (r *Runtime) add(p *Plugin) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return fault.New(fault.Unavailable, "the plugin runtime is closed")
+	}
+	r.plugins[p] = struct{}{}
+	return nil
+}
+
+func (r *Runtime) remove(p *Plugin) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.plugins, p)
+}

@@ -1,0 +1,217 @@
+package plugin
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"weir/abi"
+	"weir/abi/strictjson"
+	"weir/host/fault"
+)
+
+// setup makes the first instance and asks it everything that Load promises.
+// The instance goes to the pool.
+func (p *Plugin) setup(ctx context.Context) error {
+	i, err := p.instantiate(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.introduce(ctx, i); err != nil {
+		i.close()
+		return err
+	}
+	if ctx.Err() != nil {
+		i.close()
+		return p.report("load", stopped(ctx), "")
+	}
+	p.pool.put(i)
+	return p.selfCheck(ctx)
+}
+
+func (p *Plugin) introduce(ctx context.Context, i *instance) error {
+	if err := p.describe(ctx, i); err != nil {
+		return err
+	}
+	if err := p.checkDescription(); err != nil {
+		return fmt.Errorf("plugin %s: describe: %w", p.name, err)
+	}
+	settings, err := p.configure(ctx, i, p.config)
+	if err != nil {
+		return err
+	}
+	if err := p.checkSettings(settings); err != nil {
+		return fmt.Errorf("plugin %s: configure: %w", p.name, err)
+	}
+	p.settings = settings
+	return nil
+}
+
+func (p *Plugin) describe(ctx context.Context, i *instance) error {
+	out := new(abi.Description)
+	req := abi.DescribeRequest{Call: setupCall()}
+	if err := p.setupCall(ctx, i, abi.HookDescribe, &req, decoding(out, out.Validate)); err != nil {
+		return err
+	}
+	p.description = out
+	return nil
+}
+
+// configure gives an instance its configuration. A module without the hook
+// takes none.
+func (p *Plugin) configure(ctx context.Context, i *instance, config abi.Raw) (*abi.ConfigureReply, error) {
+	out := new(abi.ConfigureReply)
+	if !p.Has(abi.HookConfigure) {
+		if !bytes.Equal(bytes.TrimSpace(config), []byte("{}")) {
+			return nil, fault.New(fault.Invalid, "plugin %s: configure: the module takes no configuration", p.name)
+		}
+		return out, nil
+	}
+	req := abi.ConfigureRequest{Call: setupCall(), Config: config, Prompts: p.prompts}
+	if err := p.setupCall(ctx, i, abi.HookConfigure, &req, decoding(out, out.Validate)); err != nil {
+		return nil, err
+	}
+	if out.Error != "" {
+		return nil, fault.New(fault.Invalid, "plugin %s: configure: the configuration is refused: %s", p.name, quote(out.Error))
+	}
+	return out, nil
+}
+
+// setupCall is the clock and seed of describe and configure: fixed, so that
+// every instance of a generation begins alike.
+func setupCall() abi.Call { return abi.Call{Now: 1, Seed: "0"} }
+
+func (p *Plugin) setupCall(ctx context.Context, i *instance, hook abi.Hook, req request, decode decoder) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, p.limits.Setup, errTimeLimit)
+	defer cancel()
+	_, err := p.ask(ctx, i, hook, setupStamp(), req.AppendJSON(nil), decode)
+	i.session.printer.end()
+	if err == nil && ctx.Err() != nil {
+		return p.report(string(hook), stopped(ctx), "")
+	}
+	return err
+}
+
+// checkDescription holds what a module says of itself against what it exports
+// and what it was given.
+func (p *Plugin) checkDescription() error {
+	d := p.description
+	checks := p.Has(abi.HookCheckInput) || p.Has(abi.HookCheckOutput) ||
+		p.Has(abi.HookCheckToolCall) || p.Has(abi.HookCheckToolResult)
+	switch {
+	case d.Kind == abi.KindWorkflow && !p.Has(abi.HookStep):
+		return refuse("is a workflow but does not export %s", abi.HookStep)
+	case d.Kind == abi.KindGuardrail && !checks:
+		return refuse("is a guardrail but exports no check")
+	}
+	for n, c := range d.Cases {
+		if !p.Has(c.Hook) {
+			return refuse("cases[%d]: the module does not export %s", n, c.Hook)
+		}
+	}
+	for _, name := range d.Prompts {
+		if !p.hasPrompt(name) {
+			return refuse("needs the prompt %s, which it was not given", quote(name))
+		}
+	}
+	return nil
+}
+
+func (p *Plugin) checkSettings(settings *abi.ConfigureReply) error {
+	for _, name := range settings.Prompts {
+		if !p.hasPrompt(name) {
+			return refuse("refers to the prompt %s, which it was not given", quote(name))
+		}
+	}
+	return nil
+}
+
+func (p *Plugin) hasPrompt(name string) bool {
+	for _, prompt := range p.prompts {
+		if prompt.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// selfCheck runs the cases that the module ships, on an instance of its own
+// with the module's defaults: the operator's configuration may well make them
+// come out otherwise.
+func (p *Plugin) selfCheck(ctx context.Context) error {
+	if len(p.description.Cases) == 0 {
+		return nil
+	}
+	i, err := p.instantiate(ctx)
+	if err != nil {
+		return err
+	}
+	defer i.close()
+	if _, err := p.configure(ctx, i, abi.Raw("{}")); err != nil {
+		return fmt.Errorf("self-check with the defaults: %w", err)
+	}
+	for n := range p.description.Cases {
+		if err := p.runCase(ctx, i, &p.description.Cases[n]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Plugin) runCase(ctx context.Context, i *instance, c *abi.Case) error {
+	place := fmt.Sprintf("plugin %s: self-check %s", p.name, quote(c.Name))
+	st, err := stampIn(c.Request)
+	if err != nil {
+		return fmt.Errorf("%s: %w", place, err)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, p.limits.call(len(c.Request)), errTimeLimit)
+	defer cancel()
+	reply, err := p.ask(ctx, i, c.Hook, st, c.Request, func(reply []byte) error {
+		return abi.ValidateReply(c.Hook, c.Request, reply)
+	})
+	i.session.printer.end()
+	if err != nil {
+		return fmt.Errorf("%s: %w", place, err)
+	}
+	if err := sameMembers(c.Expect, reply); err != nil {
+		return fault.Coded(fault.Plugin, CodeBadReply, "%s: %w", place, err)
+	}
+	return nil
+}
+
+// sameMembers tells whether every member of the object want stands in got with
+// the same value.
+func sameMembers(want, got []byte) error {
+	have := map[string][]byte{}
+	if err := members(got, func(name string, value []byte) error {
+		have[name] = value
+		return nil
+	}); err != nil {
+		return err
+	}
+	return members(want, func(name string, value []byte) error {
+		if !bytes.Equal(have[name], value) {
+			return fmt.Errorf("expected %s to be %s, got %s", quote(name), quote(string(value)), quote(string(have[name])))
+		}
+		return nil
+	})
+}
+
+// members gives each member of an object with its value in canonical form.
+func members(object []byte, member func(name string, value []byte) error) error {
+	if len(object) == 0 {
+		return nil
+	}
+	d := strictjson.NewDecoder(object)
+	return d.Object(func(name string) error {
+		raw, err := d.Raw()
+		if err != nil {
+			return err
+		}
+		value, err := strictjson.Canonical(nil, raw)
+		if err != nil {
+			return err
+		}
+		return member(name, value)
+	})
+}
