@@ -127,63 +127,18 @@ func checkVerdict(g *Guard, hook abi.Hook, v *abi.Verdict) error {
 	switch {
 	case v == nil:
 		return badReply(g, hook, "no verdict")
-	case !validReasonCode(v.ReasonCode):
-		return badReply(g, hook, "reason_code %q is not of the form [a-z0-9_]{1,%d}", capText(v.ReasonCode, abi.MaxReasonCode), abi.MaxReasonCode)
 	case len(v.Decision) > maxDecision:
-		return badReply(g, hook, "decision of %d bytes, the limit is %d", len(v.Decision), maxDecision)
+		return badReply(g, hook, "decision: %d bytes, expected at most %d", len(v.Decision), maxDecision)
+	}
+	if err := v.Validate(hook); err != nil {
+		return badReply(g, hook, "%w", err)
 	}
 	if len(v.Decision) > 0 {
 		if _, err := readMembers(v.Decision); err != nil {
 			return badReply(g, hook, "decision: %w", err)
 		}
 	}
-	switch v.Verdict {
-	case abi.VerdictAllow, abi.VerdictBlock:
-		return nil
-	case abi.VerdictRequireApproval:
-		if hook == abi.HookCheckToolCall {
-			return nil
-		}
-	case abi.VerdictAskModel:
-		return checkAsk(g, hook, v)
-	}
-	return badReply(g, hook, "unexpected verdict %q", capText(v.Verdict, 32))
-}
-
-func checkAsk(g *Guard, hook abi.Hook, v *abi.Verdict) error {
-	r := v.Ask
-	switch {
-	case r == nil:
-		return badReply(g, hook, "verdict ask_model without a request")
-	case len(v.State) > abi.MaxAskState:
-		return badReply(g, hook, "state of %d bytes, the limit is %d", len(v.State), abi.MaxAskState)
-	case r.Model != abi.ModelAgent && r.Model != abi.ModelGuard:
-		return badReply(g, hook, "unknown model %q", capText(r.Model, 32))
-	case (len(r.Messages) > 0) == (r.Prompt != nil):
-		return badReply(g, hook, "a model request needs either messages or a prompt")
-	case r.Tools != nil || r.Stream:
-		return badReply(g, hook, "a guard's model request has no tools and no stream")
-	}
-	for i := range r.Messages {
-		if r.Messages[i].Ref != 0 || r.Messages[i].Turn != 0 {
-			return badReply(g, hook, "a guard's model request cannot refer to values of the run")
-		}
-	}
 	return nil
-}
-
-// validReasonCode accepts the empty code, which means none.
-func validReasonCode(code string) bool {
-	if len(code) > abi.MaxReasonCode {
-		return false
-	}
-	for i := range len(code) {
-		c := code[i]
-		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' {
-			return false
-		}
-	}
-	return true
 }
 
 // capText returns the beginning of s of at most n bytes, cut between runes.

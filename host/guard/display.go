@@ -61,27 +61,15 @@ func (s *Session) redact(ctx context.Context, texts []string) bool {
 
 // display calls one guard and holds its reply against the protocol.
 func (s *Session) display(ctx context.Context, t *tally, texts []string) ([]abi.Edit, error) {
+	req := abi.CheckOutputRequest{Call: s.opts.Stamp(), Use: abi.UseDisplay, Texts: texts, Final: true}
 	began := s.chain.opts.Clock()
-	reply, fuel, err := t.guard.Output.CheckOutput(ctx, &abi.CheckOutputRequest{
-		Call: s.opts.Stamp(), Use: abi.UseDisplay, Texts: texts, Final: true,
-	})
+	reply, fuel, err := t.guard.Output.CheckOutput(ctx, &req)
 	t.called(fuel, s.chain.opts.Clock().Sub(began))
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case reply == nil:
-		return nil, badReply(t.guard, abi.HookCheckOutput, "no reply")
-	case reply.Cut != nil || len(reply.State) > 0 || reply.HoldFrom != 0:
-		return nil, badReply(t.guard, abi.HookCheckOutput, "a display has no cut, no state and no hold_from")
 	}
-	for i := range reply.Edits {
-		e := &reply.Edits[i]
-		if e.Index < 0 || e.Index >= len(texts) {
-			return nil, badReply(t.guard, abi.HookCheckOutput, "edit %d is of text %d of %d", i, e.Index, len(texts))
-		}
-		if err := checkEdit(t.guard, i, e, texts[e.Index]); err != nil {
-			return nil, err
-		}
+	if err := checkOutputReply(t.guard, reply, &req); err != nil {
+		return nil, err
 	}
 	return reply.Edits, nil
 }

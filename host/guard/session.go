@@ -17,7 +17,8 @@ type SessionOptions struct {
 	// Roles of the caller, for guards that the operator granted them to.
 	Roles []string
 	// Stamp gives the clock and seed of the next call. Required; it is called
-	// from several goroutines.
+	// from several goroutines. For guards that make use of them the promise
+	// needs one stamp for a whole run.
 	Stamp func() abi.Call
 	// Ask sends a guard's model request. The name says whose prompts it means.
 	// A failure is in the reply. Nil: no model can be asked.
@@ -144,7 +145,7 @@ func badReply(g *Guard, hook abi.Hook, format string, args ...any) error {
 
 // failureCode is a failure's code as decision events show it.
 func failureCode(err error) string {
-	if code := fault.CodeOf(err); validReasonCode(code) && code != "" {
+	if code := fault.CodeOf(err); code != "" {
 		return code
 	}
 	return "failed"

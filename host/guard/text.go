@@ -95,11 +95,6 @@ func runeStart(s string, at int) int {
 	return at
 }
 
-// boundary returns whether at lies in s and between two runes.
-func boundary(s string, at int) bool {
-	return at >= 0 && (at == len(s) || at < len(s) && utf8.RuneStart(s[at]))
-}
-
 // lookBehind returns the last n bytes of s without a leading partial rune.
 func lookBehind(s string, n int) string {
 	at := max(0, len(s)-n)

@@ -60,64 +60,34 @@ func (w *watcher) look(ctx context.Context, text string, final bool, m *merger) 
 // check holds a reply against the protocol. A guard that breaks it is not
 // trusted with any part of that reply.
 func (w *watcher) check(r *abi.CheckOutputReply) error {
-	text, final := w.req.Text, w.req.Final
-	tail := w.session.chain.opts.TailBytes
-	switch {
-	case r == nil:
-		return w.broken("no reply")
-	case r.HoldFrom < 0:
-		return w.broken("hold_from %d moves back", r.HoldFrom)
-	case !boundary(text, r.HoldFrom):
-		return w.broken("hold_from %d is not a character's start in %d bytes of text", r.HoldFrom, len(text))
-	case final && r.HoldFrom != len(text):
-		return w.broken("hold_from %d with final, want %d", r.HoldFrom, len(text))
-	case len(text)-r.HoldFrom > tail:
-		return w.broken("%d bytes are undecided, the limit is %d", len(text)-r.HoldFrom, tail)
-	case len(r.State) > abi.MaxOutputState:
-		return w.broken("state of %d bytes, the limit is %d", len(r.State), abi.MaxOutputState)
+	if err := checkOutputReply(w.guard, r, &w.req); err != nil {
+		return err
+	}
+	most := w.session.chain.opts.TailBytes
+	if held := len(w.req.Text) - r.HoldFrom; held > most {
+		return badReply(w.guard, abi.HookCheckOutput, "hold_from %d: %d bytes are undecided, expected at most %d", r.HoldFrom, held, most)
+	}
+	return nil
+}
+
+// checkOutputReply holds a reply against its request. Labels stand in decision
+// events, so one that could carry text of the answer is refused.
+func checkOutputReply(g *Guard, r *abi.CheckOutputReply, q *abi.CheckOutputRequest) error {
+	if r == nil {
+		return badReply(g, abi.HookCheckOutput, "no reply")
+	}
+	if err := r.Validate(q); err != nil {
+		return badReply(g, abi.HookCheckOutput, "%w", err)
 	}
 	for i := range r.Edits {
-		e := &r.Edits[i]
-		if e.Index != 0 || e.End > r.HoldFrom {
-			return w.broken("edit %d does not lie before hold_from", i)
-		}
-		if err := checkEdit(w.guard, i, e, text); err != nil {
-			return err
+		if !validLabel(r.Edits[i].Label) {
+			return badReply(g, abi.HookCheckOutput, "edits[%d]: label: expected 1 to %d of A-Z, a-z, 0-9, _, :, . and -", i, maxLabel)
 		}
 	}
-	return w.checkCut(r.Cut)
-}
-
-func (w *watcher) checkCut(c *abi.Cut) error {
-	switch {
-	case c == nil:
-		return nil
-	case !boundary(w.req.Text, c.At):
-		return w.broken("cut at %d is not a character's start in %d bytes of undecided text", c.At, len(w.req.Text))
-	case !validLabel(c.Label):
-		return w.broken("the cut's label is not of the form [A-Za-z0-9_:.-]{1,%d}", maxLabel)
+	if r.Cut != nil && !validLabel(r.Cut.Label) {
+		return badReply(g, abi.HookCheckOutput, "cut: label: expected 1 to %d of A-Z, a-z, 0-9, _, :, . and -", maxLabel)
 	}
 	return nil
-}
-
-// checkEdit holds one edit against the text that it edits. Labels stand in
-// decision events, so one that could carry text of the answer is refused.
-func checkEdit(g *Guard, i int, e *abi.Edit, text string) error {
-	switch {
-	case e.Start < 0 || e.End > len(text):
-		return badReply(g, abi.HookCheckOutput, "edit %d lies outside the undecided text", i)
-	case e.Start >= e.End:
-		return badReply(g, abi.HookCheckOutput, "edit %d is empty", i)
-	case !boundary(text, e.Start) || !boundary(text, e.End):
-		return badReply(g, abi.HookCheckOutput, "edit %d splits a character", i)
-	case !validLabel(e.Label):
-		return badReply(g, abi.HookCheckOutput, "the label of edit %d is not of the form [A-Za-z0-9_:.-]{1,%d}", i, maxLabel)
-	}
-	return nil
-}
-
-func (w *watcher) broken(format string, args ...any) error {
-	return badReply(w.guard, abi.HookCheckOutput, format, args...)
 }
 
 // accept takes a checked reply.
