@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,8 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"encoding/json"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -46,6 +45,9 @@ func (c *Client) Call(ctx context.Context, name string, arguments abi.Raw) (text
 	e, ok := c.byName[name]
 	if !ok {
 		return "", false, unavailable(name)
+	}
+	if len(arguments) == 0 {
+		arguments = abi.Raw("{}")
 	}
 	if err := e.schema.check(arguments); err != nil {
 		return "Tool call refused: " + err.Error(), true, nil
@@ -107,7 +109,7 @@ func (c *Client) attempt(ctx context.Context, s *session, e *entry, arguments ab
 	ctx, x := tapped(ctx)
 	defer s.tap.drop(x)
 	_, err := s.cs.CallTool(ctx, &mcp.CallToolParams{Name: e.Name, Arguments: json.RawMessage(arguments)})
-	result, _, _, cause := x.snapshot()
+	result, _, _, _ = x.snapshot()
 	if result != nil {
 		return result, false, ""
 	}
@@ -117,9 +119,9 @@ func (c *Client) attempt(ctx context.Context, s *session, e *entry, arguments ab
 	if ctx.Err() != nil {
 		return nil, false, c.failure(e.Name, context.Cause(ctx).Error())
 	}
-	if gone := lost(err, x); gone {
+	gone, again := lost(err, x)
+	if gone {
 		s.dead.Store(true)
-		again = !errors.Is(cause, errTooLarge)
 	} else if answered := rpcError(err, x); answered != nil {
 		return nil, false, c.message(answered.Message)
 	}

@@ -32,6 +32,7 @@ type fixture struct {
 	*httptest.Server
 	mu       sync.Mutex
 	handler  http.Handler
+	server   *mcp.Server
 	versions []string
 	tools    []fixtureTool
 
@@ -68,7 +69,10 @@ func serve(t *testing.T, versions []string, tools ...fixtureTool) *fixture {
 	f := &fixture{versions: versions, tools: tools}
 	f.restart()
 	f.Server = httptest.NewServer(f)
-	t.Cleanup(f.Server.Close)
+	t.Cleanup(func() {
+		f.Server.Close()
+		f.forget()
+	})
 	return f
 }
 
@@ -89,9 +93,23 @@ func (f *fixture) restart() {
 	}
 	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
 		&mcp.StreamableHTTPOptions{Stateless: f.versions[0] == stateless})
+	f.forget()
 	f.mu.Lock()
-	f.handler = h
+	f.handler, f.server = h, server
 	f.mu.Unlock()
+}
+
+// forget ends the sessions that clients could not end.
+func (f *fixture) forget() {
+	f.mu.Lock()
+	server := f.server
+	f.mu.Unlock()
+	if server == nil {
+		return
+	}
+	for s := range server.Sessions() {
+		_ = s.Close()
+	}
 }
 
 func (f *fixture) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -111,7 +129,9 @@ func (f *fixture) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.ServeHTTP(w, r)
 }
 
-func (f *fixture) answer(fn func(w http.ResponseWriter, r *http.Request) bool) { f.intercept.Store(&fn) }
+func (f *fixture) answer(fn func(w http.ResponseWriter, r *http.Request) bool) {
+	f.intercept.Store(&fn)
+}
 
 // options names the server's tools and does not wait for anybody.
 func (f *fixture) options() Options {

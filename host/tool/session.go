@@ -231,11 +231,19 @@ func expired(x *exchange) bool {
 	return status == http.StatusNotFound && hadSession
 }
 
-// lost reports whether the session, and not just this request, has failed.
-func lost(err error, x *exchange) bool {
+// lost reports whether the session has failed and not just this request, and
+// whether the request may have better luck on a new one. It has failed without
+// that hope where the SDK gives a connection up over an HTTP status.
+func lost(err error, x *exchange) (gone, again bool) {
 	if expired(x) {
-		return true
+		return true, true
 	}
-	_, status, _, _ := x.snapshot()
-	return rpcError(err, x) == nil && (status == 0 || status < 300)
+	if rpcError(err, x) != nil {
+		return false, false
+	}
+	_, status, _, cause := x.snapshot()
+	if status < 300 {
+		return true, !errors.Is(cause, errTooLarge)
+	}
+	return status < 500 && status != http.StatusTooManyRequests, false
 }

@@ -72,6 +72,9 @@ type argument struct {
 }
 
 func decodeArguments(arguments abi.Raw) (members []argument, err error) {
+	if len(arguments) == 0 {
+		return nil, nil // absent: no arguments
+	}
 	d := strictjson.NewDecoder(arguments)
 	if d.Kind() != strictjson.Object {
 		return nil, fault.New(fault.Invalid, "arguments must be a JSON object")
