@@ -1,0 +1,119 @@
+package config
+
+import "time"
+
+// Texts that the contract fixes as defaults.
+const (
+	defaultBlockMessage   = "I'm sorry, I can't help with that request."
+	defaultCutNotice      = "I can't share the rest of that response because it may contain sensitive information."
+	defaultOversizeNotice = "The response was too large to safely apply output protection and the rest was withheld."
+)
+
+// defaults is the one place of every default. What depends on another key is
+// filled in by resolve.
+func defaults() *Config {
+	return &Config{
+		Agent: Agent{
+			Name:           "support-tickets-agent",
+			Title:          "Support Tickets Agent",
+			Type:           "support-tickets",
+			Description:    "Answers questions about support tickets.",
+			Version:        "0.1.0",
+			Workflow:       "react",
+			MaxHistory:     20,
+			MaxToolCalls:   20,
+			RequestTimeout: 300 * time.Second,
+		},
+		Server: Server{
+			Listen:    "0.0.0.0:8000",
+			KeepAlive: 15 * time.Second,
+			Stall:     30 * time.Second,
+			Drain:     25 * time.Second,
+		},
+		Model: Models{
+			Agent: defaultModel(0, 4096, 0),
+			Guard: defaultModel(0.001, 4, 20*time.Second),
+		},
+		Tools: Tools{MCP: MCP{
+			URL:             "http://mcp-server:8080/mcp",
+			FunctionGroup:   "tickets_mcp",
+			CallTimeout:     30 * time.Second,
+			ConnectAttempts: 15,
+			ConnectInterval: 2 * time.Second,
+		}},
+		Guard: Guard{
+			InputDecision:  "guardrail_input_self_check_decision",
+			OutputDecision: "guardrail_output_regex_pii_decision",
+			BlockMessage:   defaultBlockMessage,
+			CutNotice:      defaultCutNotice,
+			OversizeNotice: defaultOversizeNotice,
+			MaxAnswerChars: 200000,
+		},
+		Plugins: Plugins{
+			Dir: "plugins/dist",
+			Defaults: PluginDefaults{
+				OnError: OnErrorBlock,
+				Mode:    ModeEnforce,
+				Limits: Limits{
+					Memory:        64 * MiB,
+					Reply:         4 * MiB,
+					Timeout:       5 * time.Second,
+					TimeoutPerKiB: 50 * time.Millisecond,
+					SetupTimeout:  10 * time.Second,
+				},
+			},
+		},
+		Store: Store{Backend: "memory", KeepEnded: 100},
+		Telemetry: Telemetry{
+			Environment:     "local",
+			CaptureContent:  true,
+			ContentMaxChars: 65536,
+			GuardContent:    true,
+			GuardMaxChars:   16384,
+		},
+		Build: Build{Commit: "unknown"},
+	}
+}
+
+func defaultModel(temperature float64, maxTokens int, call time.Duration) Model {
+	return Model{
+		Name:              "qwen3:8b",
+		Temperature:       temperature,
+		MaxTokens:         maxTokens,
+		ConnectTimeout:    5 * time.Second,
+		FirstTokenTimeout: 60 * time.Second,
+		ChunkTimeout:      30 * time.Second,
+		CallTimeout:       call,
+	}
+}
+
+// preset gives a table that exists many times its defaults before it is read.
+func (a *Action) preset() { a.TokenTTL = 600 * time.Second }
+
+const (
+	defaultModelURL = "http://host.docker.internal:11434/v1"
+	defaultModelKey = "ollama"
+)
+
+// resolve fills in what follows from other keys.
+func (c *Config) resolve() {
+	agent, guard := &c.Model.Agent, &c.Model.Guard
+	if agent.BaseURL == "" {
+		agent.BaseURL = defaultModelURL
+	}
+	if !agent.APIKey.Set() {
+		agent.APIKey = NewSecret(defaultModelKey)
+	}
+	if guard.BaseURL == "" {
+		guard.BaseURL = agent.BaseURL
+	}
+	if !guard.APIKey.Set() {
+		guard.APIKey = NewSecret(defaultModelKey)
+		// A key is for one address: a guard elsewhere must not be sent the agent's.
+		if guard.BaseURL == agent.BaseURL {
+			guard.APIKey = agent.APIKey
+		}
+	}
+	c.Telemetry.resolve(c.Agent.Name)
+	c.Plugins.resolve(c)
+}

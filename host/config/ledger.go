@@ -1,0 +1,34 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ledger collects what is wrong, so that a person sees all of it at once.
+type ledger struct{ errs []error }
+
+// key reports a key of agent.toml: `agent.toml: [server] listen: expected …`.
+func (l *ledger) key(file string, path []string, format string, args ...any) {
+	l.add(file + ": " + keyName(path) + ": " + fmt.Sprintf(format, args...))
+}
+
+// variable reports an environment variable.
+func (l *ledger) variable(name, format string, args ...any) {
+	l.add("environment " + name + ": " + fmt.Sprintf(format, args...))
+}
+
+func (l *ledger) add(text string) { l.errs = append(l.errs, errors.New(text)) }
+
+// keyName writes a path as people find it: the table, then the key.
+func keyName(path []string) string {
+	if len(path) == 0 {
+		return "document"
+	}
+	last := len(path) - 1
+	if last == 0 {
+		return path[0]
+	}
+	return "[" + strings.Join(path[:last], ".") + "] " + path[last]
+}

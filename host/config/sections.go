@@ -1,0 +1,203 @@
+package config
+
+import "time"
+
+// Agent is [agent]: who the agent is, and the bounds of one run. Identity needs
+// a restart; workflow and bounds are policy.
+type Agent struct {
+	// Name is [a-z0-9-], at most 63 bytes; it names the root span
+	// (<name>.invoke) and, unless OTEL_SERVICE_NAME is set, the service.
+	// Default "support-tickets-agent". Another name starts new time series.
+	Name string `toml:"name"`
+	// Title is the name that people read, in /health. Default "Support Tickets Agent".
+	Title string `toml:"title"`
+	// Type is [a-z0-9-]; metric names carry it. Default "support-tickets".
+	Type string `toml:"type"`
+	// Description is one sentence about what the agent is for.
+	Description string `toml:"description"`
+	// Version is the agent's own semantic version, default "0.1.0".
+	Version string `toml:"version"`
+	// Workflow names the [plugins.<name>] table of the agent's loop. Default "react".
+	Workflow string `toml:"workflow"`
+	// MaxHistory is how many of the last messages a run sees, the latest user
+	// turn included. Default 20, at least 1; 1 means that the agent remembers
+	// nothing, hundreds make every model call slow and dear.
+	MaxHistory int `toml:"max_history"`
+	// MaxToolCalls is the budget of dispatched tool calls of one run; model
+	// calls are bounded at one more. Default 20, 1 to 100. Too few and the
+	// closing sentence is the answer; too many and a loop costs a lot.
+	MaxToolCalls int `toml:"max_tool_calls"`
+	// RequestTimeout is how long a run may be running; waiting for a person
+	// does not count. Default 300s. Below a slow model's first token every
+	// answer fails.
+	RequestTimeout time.Duration `toml:"request_timeout"`
+}
+
+// Server is [server]: the listener. Restart.
+type Server struct {
+	// Listen is host:port. Default "0.0.0.0:8000".
+	Listen string `toml:"listen"`
+	// KeepAlive is the silence after which a stream gets a comment. Default
+	// 15s; longer than a proxy's idle limit and the proxy cuts the stream.
+	KeepAlive time.Duration `toml:"keep_alive"`
+	// Stall is how long a client may not read before its run is cancelled.
+	// Default 30s; too short and a slow phone loses answers, too long and
+	// clients that never read hold memory.
+	Stall time.Duration `toml:"stall"`
+	// Drain is how long open streams get at shutdown. Default 25s; longer
+	// than the orchestrator's grace and the process is killed in the middle.
+	Drain time.Duration `toml:"drain"`
+	// APIKey is the service key that a gateway presents. NAT_GATEWAY_API_KEY, required.
+	APIKey Secret `toml:"-"`
+}
+
+// Models is [model]. The two aliases are all that a plugin can name.
+type Models struct {
+	Agent Model `toml:"agent"`
+	Guard Model `toml:"guard"`
+}
+
+// Model is [model.agent] or [model.guard]: an OpenAI-compatible Chat
+// Completions endpoint. Addresses and time-outs need a restart; the rest is
+// policy.
+type Model struct {
+	// BaseURL is the address before /chat/completions. Default
+	// "http://host.docker.internal:11434/v1"; the guard's default is the agent's.
+	BaseURL string `toml:"base_url"`
+	// Name of the model. Default "qwen3:8b"; the guard does not inherit the agent's.
+	Name string `toml:"name"`
+	// ReasoningEffort goes into requests as it is; empty (the default) leaves
+	// the field out, and "none" is a value.
+	ReasoningEffort string `toml:"reasoning_effort"`
+	// Temperature of requests that name none. Default 0 for the agent, 0.001
+	// for the guard; 0 to 2.
+	Temperature float64 `toml:"temperature"`
+	// MaxTokens of requests that name none. Default 4096 for the agent, 4 for
+	// the guard. Too few and answers end in the middle of a sentence.
+	MaxTokens int `toml:"max_tokens"`
+	// ConnectTimeout bounds one attempt to connect. Default 5s.
+	ConnectTimeout time.Duration `toml:"connect_timeout"`
+	// FirstTokenTimeout bounds the wait for the first byte of a reply.
+	// Default 60s; a local model that is still being loaded needs it all.
+	FirstTokenTimeout time.Duration `toml:"first_token_timeout"`
+	// ChunkTimeout bounds the silence between two pieces of a reply. Default 30s.
+	ChunkTimeout time.Duration `toml:"chunk_timeout"`
+	// CallTimeout bounds a whole call; 0 leaves that to the run's time.
+	// Default 0 for the agent, 20s for the guard, whose call stands before
+	// every answer.
+	CallTimeout time.Duration `toml:"call_timeout"`
+	// APIKey is LLM_API_KEY, default "ollama". A guard at another address gets
+	// LLM_GUARD_API_KEY and never the agent's key.
+	APIKey Secret `toml:"-"`
+}
+
+// Tools is [tools].
+type Tools struct {
+	MCP MCP `toml:"mcp"`
+}
+
+// MCP is [tools.mcp]: the one server whose tools the agent may use. The list
+// and the overrides are policy; the rest needs a restart.
+type MCP struct {
+	// URL of the streamable HTTP endpoint. Default "http://mcp-server:8080/mcp".
+	URL string `toml:"url"`
+	// FunctionGroup stands before a tool's name in steps: <group>__<tool>.
+	// Default "tickets_mcp".
+	FunctionGroup string `toml:"function_group"`
+	// Include is the closed list of tools. A tool that the server offers and
+	// that is not listed does not exist for the model; a listed tool that the
+	// server lacks, or that changes state, refuses the start. Required.
+	Include []string `toml:"include"`
+	// CallTimeout bounds one tool call. Default 30s.
+	CallTimeout time.Duration `toml:"call_timeout"`
+	// ConnectAttempts at start, ConnectInterval apart. Default 15 and 2s.
+	ConnectAttempts int           `toml:"connect_attempts"`
+	ConnectInterval time.Duration `toml:"connect_interval"`
+	// Overrides replace what the server says about a tool.
+	Overrides map[string]Override `toml:"overrides"`
+	// APIKey is MCP_API_KEY, required.
+	APIKey Secret `toml:"-"`
+}
+
+// Override is [tools.mcp.overrides.<tool>].
+type Override struct {
+	// Description is what models read in place of the server's text. Required.
+	Description string `toml:"description"`
+}
+
+// Guard is [guard]: the host's own part of guarding, beside the plugins. Policy.
+type Guard struct {
+	// InputDecision and OutputDecision name the decision events. Defaults
+	// "guardrail_input_self_check_decision" and
+	// "guardrail_output_regex_pii_decision"; consumers look for the prefixes
+	// guardrail_input_ and guardrail_output_ and the suffix _decision.
+	InputDecision  string `toml:"input_decision"`
+	OutputDecision string `toml:"output_decision"`
+	// BlockMessage is the refusal when an input guard failed and that blocks.
+	BlockMessage string `toml:"block_message"`
+	// CutNotice stands in place of the rest of an answer when an output guard
+	// failed and that blocks.
+	CutNotice string `toml:"cut_notice"`
+	// OversizeNotice stands in place of the rest of an answer that is too long.
+	OversizeNotice string `toml:"oversize_notice"`
+	// MaxAnswerChars bounds an answer. Default 200000, at least 1024.
+	MaxAnswerChars int `toml:"max_answer_chars"`
+}
+
+// Action is [actions.<tool>]: a change that a person may authorise.
+type Action struct {
+	// Enabled declares the action. Default false, and this version refuses true.
+	Enabled bool `toml:"enabled"`
+	// TokenTTL is how long an approval may be used. Default 600s, 60s to 1800s.
+	TokenTTL time.Duration `toml:"token_ttl"`
+}
+
+// Approvals is what the environment says about asking people. Restart.
+type Approvals struct {
+	// Interactive is HITL_ENABLE_INTERACTIVE, default false.
+	Interactive bool `toml:"-"`
+	// Secret is HITL_APPROVAL_SECRET, at least 24 characters when set.
+	Secret Secret `toml:"-"`
+}
+
+// Store is [store]: where run logs are kept. Restart.
+type Store struct {
+	// Backend is "memory", the default and in this version the only one: logs
+	// do not outlive the process.
+	Backend string `toml:"backend"`
+	// KeepEnded is how many logs of ended runs stay. Default 100; 0 keeps none.
+	KeepEnded int `toml:"keep_ended"`
+}
+
+// Telemetry is [telemetry]. Restart.
+type Telemetry struct {
+	// TracesExporter is "otlp", "console" or "none". OTEL_TRACES_EXPORTER;
+	// when that is not set, otlp with an endpoint and none without.
+	TracesExporter string `toml:"-"`
+	// TracesEndpoint is the full URL of an OTLP/HTTP receiver; empty: none.
+	TracesEndpoint string `toml:"-"`
+	// ServiceName is OTEL_SERVICE_NAME, default the agent's name.
+	ServiceName string `toml:"-"`
+	// ServiceNamespace is service.namespace of OTEL_RESOURCE_ATTRIBUTES, default "agents".
+	ServiceNamespace string `toml:"-"`
+	// ResourceAttributes is OTEL_RESOURCE_ATTRIBUTES as it stands.
+	ResourceAttributes string `toml:"-"`
+	// Environment is the resource's deployment.environment. Default "local".
+	Environment string `toml:"environment"`
+	// CaptureContent puts the question, redacted, and the released answer on
+	// spans. Default true.
+	CaptureContent bool `toml:"capture_content"`
+	// ContentMaxChars bounds each of them. Default 65536, at least 256.
+	ContentMaxChars int `toml:"content_max_chars"`
+	// GuardContent puts the question, redacted, on guardrail spans. Default true.
+	GuardContent bool `toml:"guard_content"`
+	// GuardMaxChars bounds it. Default 16384, at least 256.
+	GuardMaxChars int `toml:"guard_max_chars"`
+	// UserID puts a pseudonym of the user on the root span. Default false.
+	UserID bool `toml:"user_id"`
+}
+
+// Build is what the binary's builder says.
+type Build struct {
+	Commit string // AGENT_BUILD_COMMIT, default "unknown"
+}

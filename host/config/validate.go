@@ -1,0 +1,236 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var (
+	agentName  = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	pluginName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
+	promptName = regexp.MustCompile(`^[a-z0-9_]{1,64}$`)
+	groupName  = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	eventName  = regexp.MustCompile(`^[a-z0-9_]{1,96}$`)
+	semver     = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+)
+
+// checker reports values that are of the right type and wrong all the same.
+type checker struct {
+	c *Config
+	l *ledger
+}
+
+func (c *Config) validate(l *ledger) {
+	k := checker{c, l}
+	k.agent()
+	k.server()
+	k.model("agent", &c.Model.Agent)
+	k.model("guard", &c.Model.Guard)
+	k.tools()
+	k.prompts()
+	k.guard()
+	k.plugins()
+	k.approvals()
+	k.store()
+	k.telemetry()
+}
+
+// key reports a dotted key unless ok.
+func (k checker) key(ok bool, key, format string, args ...any) {
+	if !ok {
+		k.l.key(k.c.file(), strings.Split(key, "."), format, args...)
+	}
+}
+
+func (k checker) agent() {
+	a := &k.c.Agent
+	const name = "expected a name of a-z, 0-9 and -, at most 63, got %q"
+	k.key(agentName.MatchString(a.Name), "agent.name", name, shorten(a.Name))
+	k.key(agentName.MatchString(a.Type), "agent.type", name, shorten(a.Type))
+	k.key(!blank(a.Title), "agent.title", "expected a name that people read")
+	k.key(semver.MatchString(a.Version), "agent.version", "expected a semantic version such as 1.2.3, got %q", shorten(a.Version))
+	k.key(a.MaxHistory >= 1, "agent.max_history", "expected at least 1, got %d", a.MaxHistory)
+	k.key(a.MaxToolCalls >= 1 && a.MaxToolCalls <= 100, "agent.max_tool_calls", "expected 1 to 100, got %d", a.MaxToolCalls)
+	k.positive("agent.request_timeout", a.RequestTimeout)
+	k.key(k.c.Plugins.Plugin(a.Workflow) != nil, "agent.workflow", "expected the name of a [plugins.<name>] table, got %q", shorten(a.Workflow))
+}
+
+func (k checker) server() {
+	s := &k.c.Server
+	k.key(socketAddress(s.Listen), "server.listen", "expected host:port with a port up to 65535, got %q", shorten(s.Listen))
+	k.positive("server.keep_alive", s.KeepAlive)
+	k.positive("server.stall", s.Stall)
+	k.key(s.Drain >= 0, "server.drain", "expected a duration that is not negative, got %s", s.Drain)
+	if !s.APIKey.Set() {
+		k.l.variable("NAT_GATEWAY_API_KEY", "expected the service key that the gateway presents, it is missing or blank")
+	}
+}
+
+func (k checker) model(alias string, m *Model) {
+	at := func(key string) string { return "model." + alias + "." + key }
+	k.url(at("base_url"), m.BaseURL)
+	k.key(!blank(m.Name), at("name"), "expected the name of a model")
+	k.key(m.Temperature >= 0 && m.Temperature <= 2, at("temperature"), "expected 0 to 2, got %g", m.Temperature)
+	k.key(m.MaxTokens >= 1, at("max_tokens"), "expected at least 1, got %d", m.MaxTokens)
+	k.positive(at("connect_timeout"), m.ConnectTimeout)
+	k.positive(at("first_token_timeout"), m.FirstTokenTimeout)
+	k.positive(at("chunk_timeout"), m.ChunkTimeout)
+	k.key(m.CallTimeout >= 0, at("call_timeout"), "expected a duration that is not negative, got %s", m.CallTimeout)
+}
+
+func (k checker) tools() {
+	m := &k.c.Tools.MCP
+	k.url("tools.mcp.url", m.URL)
+	k.key(groupName.MatchString(m.FunctionGroup), "tools.mcp.function_group", "expected a name of letters, digits, _ and -, got %q", shorten(m.FunctionGroup))
+	k.key(len(m.Include) > 0, "tools.mcp.include", "expected at least one tool")
+	for i, name := range m.Include {
+		k.key(!blank(name), "tools.mcp.include", "expected names of tools, entry %d is blank", i+1)
+		k.key(slices.Index(m.Include, name) == i, "tools.mcp.include", "expected each tool once, got %q again", shorten(name))
+	}
+	k.positive("tools.mcp.call_timeout", m.CallTimeout)
+	k.key(m.ConnectAttempts >= 1, "tools.mcp.connect_attempts", "expected at least 1, got %d", m.ConnectAttempts)
+	k.positive("tools.mcp.connect_interval", m.ConnectInterval)
+	for _, name := range slices.Sorted(maps.Keys(m.Overrides)) {
+		path := []string{"tools", "mcp", "overrides", name}
+		if !slices.Contains(m.Include, name) {
+			k.l.key(k.c.file(), path, "expected a tool that [tools.mcp] include lists")
+		}
+		if blank(m.Overrides[name].Description) {
+			k.l.key(k.c.file(), append(path, "description"), "expected text for the model")
+		}
+	}
+	if !m.APIKey.Set() {
+		k.l.variable("MCP_API_KEY", "expected the key for the MCP server, it is missing or blank")
+	}
+}
+
+func (k checker) prompts() {
+	if _, ok := k.c.Prompts[SystemPrompt]; !ok {
+		k.key(false, "prompts."+SystemPrompt, "expected the path of the system prompt")
+	}
+	for _, name := range slices.Sorted(maps.Keys(k.c.Prompts)) {
+		k.key(promptName.MatchString(name), "prompts."+name, "expected a name of a-z, 0-9 and _, at most 64")
+	}
+}
+
+func (k checker) guard() {
+	g := &k.c.Guard
+	k.decision("guard.input_decision", g.InputDecision, "guardrail_input_")
+	k.decision("guard.output_decision", g.OutputDecision, "guardrail_output_")
+	k.key(!blank(g.BlockMessage), "guard.block_message", "expected text for the user")
+	k.key(!blank(g.CutNotice), "guard.cut_notice", "expected text for the user")
+	k.key(!blank(g.OversizeNotice), "guard.oversize_notice", "expected text for the user")
+	k.key(g.MaxAnswerChars >= 1024, "guard.max_answer_chars", "expected at least 1024, got %d", g.MaxAnswerChars)
+}
+
+func (k checker) decision(key, name, prefix string) {
+	ok := eventName.MatchString(name) && strings.HasPrefix(name, prefix) && strings.HasSuffix(name, "_decision")
+	k.key(ok, key, "expected a name that begins with %s and ends with _decision, got %q", prefix, shorten(name))
+}
+
+func (k checker) plugins() {
+	p := &k.c.Plugins
+	k.key(!blank(p.Dir), "plugins.dir", "expected a folder")
+	k.policy("plugins.defaults", p.Defaults.OnError, p.Defaults.Mode)
+	k.limits("plugins.defaults", p.Defaults.Limits)
+	for i := range p.List {
+		e := &p.List[i]
+		at := "plugins." + e.Name
+		if !pluginName.MatchString(e.Name) {
+			k.l.key(k.c.file(), []string{"plugins", e.Name}, "expected a name of a-z, 0-9 and -, at most 64")
+			continue
+		}
+		if e.OnError != p.Defaults.OnError || e.Mode != p.Defaults.Mode {
+			k.policy(at, e.OnError, e.Mode)
+		}
+		if e.Limits != p.Defaults.Limits {
+			k.limits(at, e.Limits)
+		}
+		for j, name := range e.Prompts {
+			_, known := k.c.Prompts[name]
+			k.key(known, at+".prompts", "expected names that stand in [prompts], got %q", shorten(name))
+			k.key(slices.Index(e.Prompts, name) == j, at+".prompts", "expected each prompt once, got %q again", shorten(name))
+		}
+		if e.Name == k.c.Agent.Workflow {
+			for _, key := range []string{"on_error", "mode", "roles"} {
+				k.key(!e.written[key], at+"."+key, "expected no such key: it is for guardrails, and this is the workflow")
+			}
+		}
+		if e.Log {
+			k.c.warn(fmt.Sprintf("%s: [%s] log: the plugin's lines go to stderr and may quote what users write", k.c.file(), at))
+		}
+		if e.OnError == OnErrorAllow && e.Name != k.c.Agent.Workflow {
+			k.c.warn(fmt.Sprintf("%s: [%s] on_error: when this guardrail fails, what it would have judged passes unjudged", k.c.file(), at))
+		}
+	}
+}
+
+func (k checker) policy(at, onError, mode string) {
+	k.key(onError == OnErrorBlock || onError == OnErrorAllow, at+".on_error", `expected "block" or "allow", got %q`, shorten(onError))
+	if mode == ModeMonitor {
+		k.key(false, at+".mode", `expected "enforce": this version does not serve "monitor" yet`)
+		return
+	}
+	k.key(mode == ModeEnforce, at+".mode", `expected "enforce", got %q`, shorten(mode))
+}
+
+func (k checker) limits(at string, l Limits) {
+	k.key(l.Memory >= MiB && l.Memory <= 4*GiB, at+".memory", "expected 1MiB to 4GiB, got %s", l.Memory)
+	k.key(l.Reply >= KiB && l.Reply <= 64*MiB, at+".reply", "expected 1KiB to 64MiB, got %s", l.Reply)
+	k.positive(at+".timeout", l.Timeout)
+	k.positive(at+".timeout_per_kib", l.TimeoutPerKiB)
+	k.positive(at+".setup_timeout", l.SetupTimeout)
+	k.key(l.Instances >= 0 && l.Instances <= 1024, at+".instances", "expected 0 to 1024, got %d", l.Instances)
+}
+
+func (k checker) store() {
+	s := &k.c.Store
+	k.key(s.Backend == "memory", "store.backend", `expected "memory", the only one in this version, got %q`, shorten(s.Backend))
+	k.key(s.KeepEnded >= 0, "store.keep_ended", "expected a number that is not negative, got %d", s.KeepEnded)
+}
+
+func (k checker) telemetry() {
+	t := &k.c.Telemetry
+	k.key(t.ContentMaxChars >= 256, "telemetry.content_max_chars", "expected at least 256, got %d", t.ContentMaxChars)
+	k.key(t.GuardMaxChars >= 256, "telemetry.guard_max_chars", "expected at least 256, got %d", t.GuardMaxChars)
+	switch t.TracesExporter {
+	case ExporterOTLP, ExporterConsole, ExporterNone:
+	default:
+		k.l.variable("OTEL_TRACES_EXPORTER", "expected otlp, console or none, got %q", shorten(t.TracesExporter))
+	}
+	if t.TracesEndpoint != "" && !webAddress(t.TracesEndpoint) {
+		k.l.variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "expected an http or https URL, as in every variable that names a receiver")
+	}
+}
+
+func (k checker) positive(key string, d time.Duration) {
+	k.key(d > 0, key, "expected a duration above zero, got %s", d)
+}
+
+// url never quotes the address: a wrong one may hold a password.
+func (k checker) url(key, text string) {
+	k.key(webAddress(text), key, "expected an http or https URL with a host, without user, password or fragment")
+}
+
+func webAddress(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil && u.Fragment == ""
+}
+
+func socketAddress(text string) bool {
+	_, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return false
+	}
+	_, err = strconv.ParseUint(port, 10, 16)
+	return err == nil
+}
+
+func blank(s string) bool { return strings.TrimSpace(s) == "" }
