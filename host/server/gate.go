@@ -1,0 +1,145 @@
+package server
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+
+	"weir/host/fault"
+)
+
+// callerKey is where the gate leaves the caller for the routes.
+type callerKey struct{}
+
+// serve is the outermost handler.
+func (s *Server) serve(ctx *fasthttp.RequestCtx) {
+	defer func() {
+		if p := recover(); p != nil {
+			// The value may hold text of a request; its type does not.
+			s.opts.Logger.Error("a handler panicked", "class", fmt.Sprintf("%T", p))
+			ctx.Response.Reset()
+			writeError(ctx, fasthttp.StatusInternalServerError, "")
+			ctx.SetConnectionClose()
+		}
+	}()
+	if s.malformed(ctx) {
+		writeError(ctx, fasthttp.StatusBadRequest, "")
+		ctx.SetConnectionClose()
+		return
+	}
+	if !slices.Contains(fiber.DefaultMethods, string(ctx.Method())) {
+		// Fiber answers an unknown method before any handler of ours, so also
+		// before authentication. No route has this one either.
+		ctx.Request.Header.SetMethod(fiber.MethodTrace)
+	}
+	s.route(ctx)
+}
+
+// malformed reports whether the request may mean different things to different
+// readers. It also ends connections that the scanner can no longer follow.
+func (s *Server) malformed(ctx *fasthttp.RequestCtx) bool {
+	c, ok := ctx.Conn().(*conn)
+	if !ok || c.scan.bad {
+		return true
+	}
+	if c.scan.state == scanBlind {
+		ctx.SetConnectionClose()
+	}
+	// The library mixes trailers with headers, so one could add an identity
+	// after every check that a proxy makes.
+	trailer := false
+	for range ctx.Request.Header.Trailers() {
+		trailer = true
+	}
+	return trailer
+}
+
+// gate answers the public paths and lets nothing else pass without a caller.
+func (s *Server) gate(c *fiber.Ctx) error {
+	path := rawPath(c.Context())
+	if health, ok := s.health[path]; ok {
+		return health(c)
+	}
+	caller, err := s.opts.Authenticate(header{&c.Request().Header})
+	if err != nil {
+		return deny(c, err)
+	}
+	if path != c.Path() {
+		return fiber.ErrNotFound // the library read another path out of the target
+	}
+	c.Locals(callerKey{}, caller)
+	return c.Next()
+}
+
+// rawPath is the request target up to its query, as it came.
+func rawPath(ctx *fasthttp.RequestCtx) string {
+	path, _, _ := bytes.Cut(ctx.RequestURI(), []byte("?"))
+	return string(path)
+}
+
+// deny answers a refusal of authentication; its text is fixed.
+func deny(c *fiber.Ctx, err error) error {
+	status := fiber.StatusBadRequest
+	if fault.Of(err) == fault.Unauthenticated {
+		status = fiber.StatusUnauthorized
+		if fault.CodeOf(err) == "key" {
+			c.Set(fiber.HeaderWWWAuthenticate, "Bearer")
+		}
+	}
+	writeError(c.Context(), status, err.Error())
+	return nil
+}
+
+// header shows a request's head to authentication.
+type header struct{ h *fasthttp.RequestHeader }
+
+// Values implements [Header].
+func (h header) Values(name string) []string {
+	var values []string
+	for _, v := range h.h.PeekAll(name) {
+		values = append(values, string(v))
+	}
+	return values
+}
+
+// Del implements [Header].
+func (h header) Del(name string) { h.h.Del(name) }
+
+// healthPaths are the only paths without authentication, matched byte for byte.
+func (s *Server) healthPaths() map[string]fiber.Handler {
+	return map[string]fiber.Handler{
+		"/health":       public(s.answerHealth),
+		"/health/live":  public(func(c *fiber.Ctx) error { return c.SendString("ok") }),
+		"/health/ready": public(s.answerReady),
+	}
+}
+
+// public lets GET and HEAD through.
+func public(handle fiber.Handler) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		if m := c.Method(); m != fiber.MethodGet && m != fiber.MethodHead {
+			c.Set(fiber.HeaderAllow, "GET, HEAD")
+			return fiber.ErrMethodNotAllowed
+		}
+		return handle(c)
+	}
+}
+
+func (s *Server) answerHealth(c *fiber.Ctx) error {
+	return c.JSON(struct {
+		Status  string `json:"status"`
+		Service string `json:"service"`
+		Version string `json:"version"`
+	}{"healthy", s.opts.Title, s.opts.Version})
+}
+
+func (s *Server) answerReady(c *fiber.Ctx) error {
+	if reasons := s.opts.Ready(); len(reasons) > 0 {
+		return c.Status(fiber.StatusServiceUnavailable).SendString(strings.Join(reasons, "\n"))
+	}
+	return c.SendString("ready")
+}
