@@ -84,9 +84,9 @@ func (p *Plugin) report(hook string, err error, said string) error {
 		return fmt.Errorf("plugin %s: %s: %w", p.name, hook, err)
 	}
 	if said != "" {
-		return fault.Coded(fault.Plugin, f.code, "plugin %s: %s: %s; it printed %s", p.name, hook, f.text, quote(said))
+		return fault.Coded(fault.Plugin, f.code, "plugin %s: %s: %s; it printed %s", p.name, hook, err.Error(), quote(said))
 	}
-	return fault.Coded(fault.Plugin, f.code, "plugin %s: %s: %s", p.name, hook, f.text)
+	return fault.Coded(fault.Plugin, f.code, "plugin %s: %s: %s", p.name, hook, err.Error())
 }
 
 // firstLine takes a wazero error without its stack trace, whose function names
