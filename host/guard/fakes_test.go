@@ -204,15 +204,17 @@ func fakes() []*fake {
 		windowMask(`[ab]{2,4}c`, "WIN", 5),
 		windowMask(`bc[0-9]{0,3}é?`, "OVER", 9),
 		windowMask(`a€|€😀|ca`, "WIDE", 12),
+		windowMask(`b[abc*]{1,2}`, "LONG", 3),
 		digitMask("DIGITS"),
 		everyThird("STAR"),
 		secretCut(0, "[zero]", "abcab", "€12"),
 		secretCut(1, "[one]", "abc*", "€123"),
 		secretCut(2, "[two]", "😀😀", "abcabca"),
+		secretCut(3, "[three]", "1*2", "a1*2b"),
 	}
 }
 
-var tokens = []string{"a", "b", "c", "ab", "bc", "ca", "abc", "1", "12", "123", "4567", "*", "**", "é", "€", "😀", " ", ". ",
+var tokens = []string{"a", "b", "c", "ab", "bc", "ca", "abc", "1", "12", "123", "4567", "1*2", "a1*2b", "*", "**", "é", "€", "😀", " ", ". ",
 	"{", "}", "[", "]", "word ", "€12", "abcab", "\n"}
 
 func randomText(r *rand.Rand, most int) string {

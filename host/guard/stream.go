@@ -96,9 +96,7 @@ func (st *stream) settle(ctx context.Context, text string, full bool) bool {
 		st.oversized = true
 		cut = &cutAt{at: hold, guard: -1, notice: st.session.chain.opts.OversizeNotice}
 	default:
-		if cut != nil {
-			hold = min(hold, cut.at)
-		}
+		// Before a cut that is not final hold is at or before it.
 		return st.release(ctx, st.merge.take(text, hold, false), true)
 	}
 	st.cut = cut
