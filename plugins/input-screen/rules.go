@@ -1,0 +1,132 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"weir/abi"
+	"weir/abi/strictjson"
+)
+
+// findings are what the deterministic layers found, as places in the lists of
+// the configuration. They travel as the state of ask_model, so that the
+// patterns run once a turn.
+type findings struct {
+	block   []int // critical patterns in the latest turn
+	history []int // critical patterns in earlier assistant turns
+	allow   []int // allow templates that the latest turn is
+}
+
+func (f *findings) blocked() bool { return len(f.block)+len(f.history) > 0 }
+func (f *findings) allowed() bool { return len(f.allow) > 0 }
+
+// look runs the deterministic layers that are switched on.
+func (s *screen) look(q *abi.CheckInputRequest) findings {
+	var f findings
+	if s.deterministicFallback {
+		f.block = matching(s.critical, q.Text)
+		f.history = matching(s.critical, assistantText(q.History))
+	}
+	if s.readOnlyAllowOverride {
+		f.allow = fitting(s.allow, normalise(q.Text))
+	}
+	return f
+}
+
+func matching(rules []rule, text string) (found []int) {
+	for i := range rules {
+		if rules[i].pattern.Match(text) {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+func fitting(rules []rule, text string) (found []int) {
+	if text == "" {
+		return nil
+	}
+	for i := range rules {
+		if rules[i].pattern.MatchFull(text) {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+// assistantText is what is screened of the history (6.3): a client can put
+// words into the assistant's mouth. Earlier user turns were screened when they
+// were the latest; looking again would let one refusal poison a conversation.
+func assistantText(history []abi.Turn) string {
+	var parts []string
+	for _, t := range history {
+		if t.Role == abi.RoleAssistant && t.Content != "" {
+			parts = append(parts, t.Content)
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+const maxTemplateChars = 500
+
+// normalise is what templates are held against (6.4): words joined by single
+// spaces, or nothing when that is too long for any template.
+func normalise(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if utf8.RuneCountInString(text) > maxTemplateChars {
+		return ""
+	}
+	return text
+}
+
+func (f *findings) appendJSON(b []byte) []byte {
+	b = appendPlaces(append(b, `{"block":`...), f.block)
+	b = appendPlaces(append(b, `,"history":`...), f.history)
+	b = appendPlaces(append(b, `,"allow":`...), f.allow)
+	return append(b, '}')
+}
+
+func appendPlaces(b []byte, places []int) []byte {
+	b = append(b, '[')
+	for i, p := range places {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strictjson.AppendInt(b, int64(p))
+	}
+	return append(b, ']')
+}
+
+func (s *screen) readFindings(state abi.Raw) (f findings, err error) {
+	d := strictjson.NewDecoder(state)
+	err = d.Object(func(name string) (err error) {
+		switch name {
+		case "block":
+			f.block, err = readPlaces(d, len(s.critical))
+		case "history":
+			f.history, err = readPlaces(d, len(s.critical))
+		case "allow":
+			f.allow, err = readPlaces(d, len(s.allow))
+		default:
+			err = strictjson.Unknown(name)
+		}
+		return at(name, err)
+	})
+	if err == nil {
+		err = d.End()
+	}
+	return f, at("state", err)
+}
+
+func readPlaces(d *strictjson.Decoder, n int) (places []int, err error) {
+	err = d.Array(func() error {
+		p, err := d.Int()
+		if err == nil && (p < 0 || p >= int64(n)) {
+			err = errors.New("no such rule")
+		}
+		places = append(places, int(p))
+		return err
+	})
+	return places, err
+}
