@@ -145,11 +145,15 @@ type Tools interface {
 	Call(ctx context.Context, name string, arguments abi.Raw) (text string, failed bool, err error)
 }
 
-// Log keeps records of runs. See store for the meaning of positions.
+// Log keeps records of runs. See package store for the exact promises.
 type Log interface {
 	// Append adds records as one message behind position expected. The id is
 	// random, so that a retry can tell its own message from another's.
 	Append(ctx context.Context, log string, expected int64, id string, records [][]byte) (int64, error)
+	// PutBlob keeps data beside the log, by its SHA-256.
+	PutBlob(ctx context.Context, log string, data []byte) (string, error)
+	// End says that nothing will be appended any more.
+	End(ctx context.Context, log string) error
 }
 
 // Observer shows a run to its client. Calls come from one goroutine at a time,

@@ -36,10 +36,12 @@ type Header struct {
 	Generation string `json:"generation"`
 }
 
-// Record is a header and, while it is kept, the payload that it names.
+// Record is a header and, while it is kept, the payload that it names: beside
+// it, or when that is large a blob in the space of the log's name.
 type Record struct {
 	Header  json.RawMessage `json:"header"`
 	Payload json.RawMessage `json:"payload,omitempty"`
+	Blob    bool            `json:"blob,omitempty"`
 }
 
 // journal collects the records of one run until they are appended.
@@ -70,23 +72,6 @@ func (j *journal) add(kind string, payload any, kept bool) error {
 	j.records = append(j.records, Record{Header: header, Payload: body})
 	j.kept = append(j.kept, kept)
 	return nil
-}
-
-// ended returns the records as they are kept after the run's end: payloads
-// with unguarded text are left out.
-func (j *journal) ended() ([][]byte, error) {
-	out := make([][]byte, len(j.records))
-	for i, r := range j.records {
-		if !j.kept[i] {
-			r.Payload = nil
-		}
-		b, err := json.Marshal(r)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = b
-	}
-	return out, nil
 }
 
 // digest is a SHA-256 in lower-case hex.

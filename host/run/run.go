@@ -350,24 +350,6 @@ func (r *run) finish(e *ending) {
 		Output: verdict.Decision})
 }
 
-// logTimeout bounds the one write at a run's end, which happens also when the
-// client has left.
-const logTimeout = 5 * time.Second
-
-// appendLog writes the run's records. Nobody waits for them, so a failure is
-// logged and changes nothing for the client.
-func (r *run) appendLog() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.client), logTimeout)
-	defer cancel()
-	records, err := r.out.journal.ended()
-	if err == nil {
-		_, err = r.deps.Log.Append(ctx, "run."+r.req.RunID, 0, r.opts.NewID(), records)
-	}
-	if err != nil {
-		r.opts.Logger.Error("run log not written", "run", r.req.RunID, "error", err)
-	}
-}
-
 func failureCode(e ending) string {
 	switch {
 	case e.state != Failed:

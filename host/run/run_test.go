@@ -208,3 +208,36 @@ func TestManyCallsInOneAction(t *testing.T) {
 		}
 	}
 }
+
+// TestLargeRun: what does not fit into one message of the store is spread over
+// several, and a large payload lies beside the log; the chain stays one.
+func TestLargeRun(t *testing.T) {
+	w := &world{script: script{question: strings.Repeat("long ", 10_000), max: 100}, cancel: func() {}}
+	w.script.tools = map[string]toolTurn{"get_ticket": {text: "{}"}}
+	for range 80 {
+		w.script.model = append(w.script.model, modelTurn{text: []string{strings.Repeat("text ", 2000)},
+			calls: []abi.ToolCall{{ID: "a", Name: "get_ticket", Arguments: `{}`}}})
+	}
+	w.script.model = append(w.script.model, modelTurn{text: []string{"Done."}})
+	if got := newEngine(t, w).Run(t.Context(), request(w.script), notes{w}); got != Completed {
+		t.Fatalf("state %s", got)
+	}
+	if !strings.Contains(strings.Join(w.lines, "\n"), "blob    run.run-1") {
+		t.Error("the question's payload was not put beside the log")
+	}
+	if len(w.logs) < 3 {
+		t.Errorf("%d messages, want several", len(w.logs))
+	}
+	var all [][]byte
+	for i, message := range w.logs {
+		size := 0
+		for _, record := range message {
+			size += len(record)
+		}
+		if size > 512<<10 {
+			t.Errorf("message %d has %d bytes, more than the store takes", i+1, size)
+		}
+		all = append(all, message...)
+	}
+	kinds(t, all)
+}
