@@ -75,7 +75,7 @@ func TestStartRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := serve(t, eras()["sessions"], tc.tools...)
 			opts := f.options()
-			opts.Retries, opts.RetryDelay = 15, time.Hour
+			opts.Attempts, opts.RetryDelay = 15, time.Hour
 			if tc.change != nil {
 				tc.change(&opts)
 			}
@@ -109,17 +109,17 @@ func TestConnectRetries(t *testing.T) {
 		return true
 	})
 	opts := f.options()
-	opts.Retries = 15
+	opts.Attempts = 16
 	down.Store(15)
 	connect(t, opts)
 	down.Store(1 << 30)
-	opts.Retries = 2
+	opts.Attempts = 3
 	_, err := Connect(t.Context(), opts)
 	if err == nil || fault.Of(err) != fault.Unavailable || err.Error() != "tool: connect: the server answered 503" {
 		t.Errorf("err = %v", err)
 	}
 	if n := int64(1<<30) - down.Load(); n != 3 {
-		t.Errorf("%d attempts, want one and two more", n)
+		t.Errorf("%d attempts, want 3", n)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	opts.RetryDelay = time.Hour

@@ -28,10 +28,11 @@ type Options struct {
 	CallTimeout time.Duration
 	// ConnectTimeout bounds one attempt to open a session. Default 10 s.
 	ConnectTimeout time.Duration
-	// Retries is how often Connect tries again while the server does not
-	// answer. Default 15; negative: never.
-	Retries int
-	// RetryDelay lies between two attempts. Default 2 s.
+	// Attempts is how often Connect tries while the server does not answer.
+	// Default 15; 1 fails at once. Too few and a slow neighbour keeps the agent
+	// from starting; too many and a wrong address shows late.
+	Attempts int
+	// RetryDelay lies between two attempts, also of Ready. Default 2 s.
 	RetryDelay time.Duration
 	// ProbeAfter is the silence after which Ready has the server looked at.
 	// Default 15 s.
@@ -55,7 +56,7 @@ type Override struct {
 func (o Options) withDefaults() Options {
 	o.CallTimeout = orElse(o.CallTimeout, 30*time.Second)
 	o.ConnectTimeout = orElse(o.ConnectTimeout, 10*time.Second)
-	o.Retries = orElse(o.Retries, 15)
+	o.Attempts = orElse(o.Attempts, 15)
 	o.RetryDelay = orElse(o.RetryDelay, 2*time.Second)
 	o.ProbeAfter = orElse(o.ProbeAfter, 15*time.Second)
 	o.MaxResponse = orElse(o.MaxResponse, 16<<20)
@@ -100,8 +101,8 @@ func (o Options) validate() error {
 			return fault.New(fault.Invalid, "tool: overrides: tool %q: description is empty", name)
 		}
 	}
-	if o.CallTimeout < 0 || o.ConnectTimeout < 0 || o.RetryDelay < 0 || o.MaxResponse < 0 || o.MaxResult < 0 {
-		return fault.New(fault.Invalid, "tool: time-outs and sizes may not be negative")
+	if o.Attempts < 0 || o.CallTimeout < 0 || o.ConnectTimeout < 0 || o.RetryDelay < 0 || o.MaxResponse < 0 || o.MaxResult < 0 {
+		return fault.New(fault.Invalid, "tool: attempts, time-outs and sizes may not be negative")
 	}
 	return nil
 }

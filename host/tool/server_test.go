@@ -135,7 +135,7 @@ func (f *fixture) answer(fn func(w http.ResponseWriter, r *http.Request) bool) {
 
 // options names the server's tools and does not wait for anybody.
 func (f *fixture) options() Options {
-	o := Options{URL: f.URL + "/mcp", Key: testKey, FunctionGroup: "grp", Retries: -1, RetryDelay: time.Millisecond}
+	o := Options{URL: f.URL + "/mcp", Key: testKey, FunctionGroup: "grp", Attempts: 1, RetryDelay: time.Millisecond}
 	for _, tool := range f.tools {
 		o.Include = append(o.Include, tool.name)
 	}

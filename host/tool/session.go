@@ -60,7 +60,7 @@ func (c *Client) dial(ctx context.Context) (*session, *exchange, error) {
 
 // dialPatiently repeats dial while the server does not answer.
 func (c *Client) dialPatiently(ctx context.Context) (*session, error) {
-	for attempt := 0; ; attempt++ {
+	for attempt := 1; ; attempt++ {
 		s, x, err := c.dial(ctx)
 		if err == nil {
 			return s, nil
@@ -68,7 +68,7 @@ func (c *Client) dialPatiently(ctx context.Context) (*session, error) {
 		if ctx.Err() != nil {
 			return nil, fault.New(fault.Unavailable, "tool: connect: %w", context.Cause(ctx))
 		}
-		if !silent(err, x) || attempt >= c.opts.Retries {
+		if !silent(err, x) || attempt >= c.opts.Attempts {
 			return nil, fault.New(fault.Unavailable, "tool: connect: %s", c.explain(err, x))
 		}
 		if err := wait(ctx, c.opts.RetryDelay); err != nil {

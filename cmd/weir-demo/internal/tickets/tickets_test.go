@@ -27,7 +27,7 @@ func serve(t *testing.T) *httptest.Server {
 func connect(t *testing.T) *tool.Client {
 	t.Helper()
 	c, err := tool.Connect(t.Context(), tool.Options{URL: serve(t).URL + "/mcp", Key: key, FunctionGroup: "tickets_mcp",
-		Include: []string{"search_tickets", "get_ticket"}, Retries: -1})
+		Include: []string{"search_tickets", "get_ticket"}, Attempts: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
