@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -35,17 +36,20 @@ func decodeChunk(data []byte) (chunk, error) {
 	// Not strict JSON, but perhaps JSON: a provider that cuts a character in
 	// two sends half of a surrogate pair. Such a thing is no reason to lose the
 	// reply, and rare enough to be read twice.
+	if !json.Valid(data) {
+		return chunk{}, bad("expected chunks of JSON")
+	}
 	var v any
-	d := json.NewDecoder(strings.NewReader(string(data)))
+	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
-	if d.Decode(&v) != nil || d.More() {
-		return chunk{}, bad("expected chunks of JSON")
+	mended, err := []byte(nil), d.Decode(&v)
+	if err == nil {
+		mended, err = json.Marshal(v)
 	}
-	mended, err := json.Marshal(v)
+	if err == nil {
+		c, err = decodeStrict(mended)
+	}
 	if err != nil {
-		return chunk{}, bad("expected chunks of JSON")
-	}
-	if c, err = decodeStrict(mended); err != nil {
 		return chunk{}, bad("expected chunks to be JSON objects")
 	}
 	return c, nil

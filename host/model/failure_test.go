@@ -55,6 +55,7 @@ func TestBadStreams(t *testing.T) {
 		"HTML in place of a stream":    "<html>\n\n<p>data: none</p>\n\n</html>",
 		"a chunk that is no JSON":      events(content("a"), internalHost, finish("stop")),
 		"two values in one chunk":      events(content("a"), `{} {}`, finish("stop")),
+		"a bracket too many":           events(content("a")+"}", finish("stop")),
 		"a chunk that is no object":    events(`[]`, finish("stop")),
 		"a tool call without a name":   events(called(`{"index":0,"id":"a","function":{"arguments":"{}"}}`), finish("tool_calls")),
 		"an event over the limit":      events(content(strings.Repeat("x", 5000)), finish("stop")),
