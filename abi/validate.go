@@ -98,10 +98,11 @@ func reasonCode(s string) bool {
 
 // Validate checks a reply to the given request.
 func (m *CheckOutputReply) Validate(q *CheckOutputRequest) error {
-	if q.Use == UseDisplay {
-		return m.validateDisplay(q.Texts)
-	}
 	switch {
+	case q.Use == UseDisplay:
+		return m.validateDisplay(q.Texts)
+	case q.Use != "" && q.Use != UseAnswer:
+		return oneOf("use", q.Use, UseAnswer, UseDisplay)
 	case q.Final && m.HoldFrom != len(q.Text):
 		return errors.New("hold_from " + strconv.Itoa(m.HoldFrom) + ": expected " + strconv.Itoa(len(q.Text)) + ", the length of the final text")
 	case !boundary(q.Text, m.HoldFrom):
