@@ -160,6 +160,10 @@ func TestRefusals(t *testing.T) {
 			[]string{`agent.toml:11: unknown key [plugins.react] retries`}},
 		{"unknown key after a text of several lines", minimal + "[guard]\nblock_message = '''\n[server]\n'''\ncut = 'x'\n",
 			[]string{`agent.toml:12: unknown key [guard] cut`}},
+		{"unknown keys in odd places", minimal + "\n  [ server ]\nstall = '''\n1s'''\nlog.level = 1\n[[plugins.a.config.list]]\nx = [\n1,\n]\n[[plugins.a.config.list]]\n[plugins.a]\n\"odd key\" = 1\n", []string{
+			`agent.toml:19: unknown key [plugins.a] odd key`,
+			`agent.toml:12: unknown key [server] log`,
+		}},
 		{"scalar among the plugins", "[plugins]\nlock = 'warn'\n" + strings.TrimPrefix(minimal, "\n"),
 			[]string{`agent.toml:2: unknown key [plugins] lock`}},
 		{"not TOML", "[agent]\nname support\n", []string{`agent.toml:2: expected '.' or '=', but got 's' instead`}},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -55,6 +56,7 @@ type decoder struct {
 	file   string
 	data   []byte
 	order  map[string]int
+	lines  map[string]int // of keys, once somebody asked
 	ledger *ledger
 }
 
@@ -220,7 +222,14 @@ func (d *decoder) expect(ok bool, path []string, what string, got any) bool {
 
 // unknown reports a key that nothing reads, with its line.
 func (d *decoder) unknown(path []string, fields map[string][]int) {
-	text := fmt.Sprintf("%s:%d: unknown key %s", d.file, locate(d.data, path), keyName(path))
+	if d.lines == nil {
+		d.lines = positions(d.data)
+	}
+	where := d.file
+	if line := d.lines[keyID(path)]; line > 0 {
+		where += ":" + strconv.Itoa(line)
+	}
+	text := where + ": unknown key " + keyName(path)
 	if near := nearest(path[len(path)-1], fields); near != "" {
 		text += fmt.Sprintf(", did you mean %q?", near)
 	}

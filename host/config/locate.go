@@ -2,37 +2,62 @@ package config
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/BurntSushi/toml"
 )
 
-// locate returns the line, counted from 1, where a key of a valid document
-// begins, and 0 if it has no such key. The library keeps no positions, so this
-// looks for the shortest run of whole lines that is a document of its own and
-// has the key: the key begins after the document before it. Only errors pay
-// for that.
-func locate(data []byte, path []string) int {
-	begin := 1
-	for n, end := 1, 0; end < len(data); n++ {
-		next := bytes.IndexByte(data[end:], '\n')
-		if next < 0 {
-			end = len(data)
-		} else {
-			end += next + 1
+// maxStatement bounds the lines of one statement that positions looks at, so
+// that a broken file costs little.
+const maxStatement = 500
+
+// positions returns the line, counted from 1, of the first mention of every
+// table and key of a valid document. The library keeps no positions, so this
+// reads statement by statement: the fewest lines that are a document of their
+// own. Only errors pay for it.
+func positions(data []byte) map[string]int {
+	found := map[string]int{}
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	var header toml.Key
+	for from := 0; from < len(lines); {
+		meta, n := statement(lines[from:])
+		if n == 0 {
+			break
 		}
-		var tree map[string]any
-		meta, err := toml.Decode(string(data[:end]), &tree)
-		if err != nil {
-			continue
+		for _, key := range meta.Keys() {
+			path := key
+			if isHeader(lines[from]) {
+				header = key
+			} else {
+				path = append(slices.Clip(header), key...)
+			}
+			for i := range path {
+				if id := keyID(path[:i+1]); found[id] == 0 {
+					found[id] = from + 1
+				}
+			}
 		}
-		if meta.IsDefined(path...) {
-			return begin
-		}
-		begin = n + 1
+		from += n
 	}
-	return 0
+	return found
 }
+
+// statement reads the statement that begins with the first of lines, and tells
+// how many lines it has, 0 if it has too many.
+func statement(lines [][]byte) (toml.MetaData, int) {
+	var text strings.Builder
+	for n := range min(len(lines), maxStatement) {
+		text.Write(lines[n])
+		tree := map[string]any{}
+		if meta, err := toml.Decode(text.String(), &tree); err == nil {
+			return meta, n + 1
+		}
+	}
+	return toml.MetaData{}, 0
+}
+
+func isHeader(line []byte) bool { return bytes.HasPrefix(bytes.TrimLeft(line, " \t"), []byte("[")) }
 
 // nearest is the known key that differs from name in letter case, in - against
 // _, or by one letter; "" if there is none.
