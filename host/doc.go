@@ -1,0 +1,29 @@
+// Package host is the program: it joins the parts, starts them in order and
+// stops them in order. It is the only package that knows every other.
+//
+// A request flows one way, and what it needs flows back:
+//
+//	bytes ─ server ─ auth ─ contract ─► run ──► plugin (workflow: step)
+//	                           ▲         │ ▲
+//	                           │         ▼ │
+//	bytes ◄────────────── contract ◄─ guard ◄─ model, tool, human
+//
+// The packages, in the order of that flow:
+//
+//	config           agent.toml and the environment, checked at once
+//	server           the listener, health, and what no route may see
+//	auth             service key, then one identity
+//	contract/stream  the agent-service contract: HTTP and server-sent events
+//	run              the engine: event, action, event; budgets and records
+//	guard            the guardrail chain and the guarded stream
+//	plugin           WebAssembly modules: load, limit, call; generations
+//	model            OpenAI-compatible chat completions
+//	tool             the MCP client and the tool policy
+//	store            append-only logs and values
+//	telemetry        spans, and what may stand on them
+//	fault            the kinds of error that they tell apart
+//
+// Parts do not import each other. Each declares what it needs as a small
+// interface over package abi, and the files of this package put one behind the
+// other: policy.go for plugins and guards, ports.go for models and tools.
+package host

@@ -1,0 +1,72 @@
+package host
+
+import (
+	"context"
+
+	"weir/abi"
+	"weir/host/guard"
+	"weir/host/plugin"
+	"weir/host/run"
+)
+
+// policy is one generation as runs see it: its workflow, its guard chain and
+// the prompts of its plugins.
+type policy struct {
+	generation *plugin.Generation
+	workflow   *plugin.Plugin
+	chain      *guard.Chain
+	prompts    map[string]map[string]string // plugin, name, text
+}
+
+func (p *policy) Generation() string { return p.generation.ID() }
+func (p *policy) Workflow() string   { return p.workflow.Name() }
+
+func (p *policy) Step(ctx context.Context, req *abi.StepRequest) (*abi.StepReply, error) {
+	reply, _, err := p.workflow.Step(ctx, req)
+	return reply, err
+}
+
+func (p *policy) Prompt(plugin, name string) (string, bool) {
+	text, ok := p.prompts[plugin][name]
+	return text, ok
+}
+
+func (p *policy) Guards(ctx context.Context, s run.GuardSession) run.Guards {
+	return guards{p.chain.Session(guard.SessionOptions{
+		Context: ctx,
+		Roles:   s.Roles,
+		Stamp:   func() abi.Call { return s.Call },
+		Ask:     s.Ask,
+		Release: s.Release,
+	})}
+}
+
+// guards gives a guard session the engine's own result types.
+type guards struct{ session *guard.Session }
+
+func (g guards) CheckInput(ctx context.Context, turns []abi.Turn) (run.InputVerdict, error) {
+	v, err := g.session.CheckInput(ctx, turns)
+	return run.InputVerdict(v), err
+}
+
+func (g guards) CheckToolCall(ctx context.Context, call run.ToolCheck) (run.ToolVerdict, error) {
+	v, err := g.session.CheckToolCall(ctx, guard.ToolCheck(call))
+	return run.ToolVerdict(v), err
+}
+
+func (g guards) CheckToolResult(ctx context.Context, call run.ToolCheck, result string, failed bool) (run.ToolVerdict, error) {
+	v, err := g.session.CheckToolResult(ctx, guard.ToolCheck(call), result, failed)
+	return run.ToolVerdict(v), err
+}
+
+func (g guards) Display(ctx context.Context, value abi.Raw) abi.Raw {
+	return g.session.Display(ctx, value)
+}
+
+func (g guards) Sink() run.Sink { return sink{g.session.Sink()} }
+
+type sink struct{ *guard.Sink }
+
+func (s sink) Finish(ctx context.Context) run.OutputVerdict {
+	return run.OutputVerdict(s.Sink.Finish(ctx))
+}

@@ -1,0 +1,66 @@
+package host
+
+import (
+	"context"
+
+	"weir/abi"
+	"weir/host/model"
+	"weir/host/run"
+	"weir/host/tool"
+)
+
+// models is the model client as the engine calls it.
+type models struct {
+	client *model.Client
+	names  map[string]string // alias to model
+}
+
+func (m models) Name(alias string) string { return m.names[alias] }
+
+func (m models) Complete(ctx context.Context, call *run.ModelCall, onText func(string)) (*run.ModelReply, error) {
+	req := &model.Request{Alias: call.Alias, Messages: call.Messages,
+		Temperature: call.Temperature, MaxTokens: call.MaxTokens, Stream: call.Stream}
+	for _, t := range call.Tools {
+		req.Tools = append(req.Tools, model.Tool{Name: t.Name, Description: t.Description, Schema: t.Schema})
+	}
+	reply, err := m.client.Complete(ctx, req, onText)
+	if err != nil {
+		return nil, err
+	}
+	return &run.ModelReply{Text: reply.Text, ToolCalls: reply.ToolCalls, FinishReason: reply.FinishReason,
+		InputTokens: reply.Usage.InputTokens, OutputTokens: reply.Usage.OutputTokens}, nil
+}
+
+// tools is the MCP client as the engine calls it.
+type tools struct {
+	client *tool.Client
+	list   []run.Tool
+}
+
+func newTools(client *tool.Client) tools {
+	t := tools{client: client}
+	for _, offered := range client.Tools() {
+		t.list = append(t.list, runTool(offered))
+	}
+	return t
+}
+
+func runTool(t tool.Tool) run.Tool {
+	return run.Tool{Name: t.Name, StepName: t.StepName, Description: t.Description,
+		Schema: t.Schema, ReadOnly: t.ReadOnly}
+}
+
+func (t tools) List() []run.Tool { return t.list }
+
+func (t tools) Parse(name, arguments string) (run.Tool, abi.Raw, error) {
+	found, args, err := t.client.Parse(name, arguments)
+	return runTool(found), args, err
+}
+
+func (t tools) Validate(name string, arguments abi.Raw) error {
+	return t.client.Validate(name, arguments)
+}
+
+func (t tools) Call(ctx context.Context, name string, arguments abi.Raw) (string, bool, error) {
+	return t.client.Call(ctx, name, arguments)
+}
