@@ -84,24 +84,25 @@ type Result struct {
 // is not the end of the text, and a match is found only when nothing that may
 // follow can change it.
 func (p *Pattern) Find(s string, from int, final bool) Result {
-	return p.search(s, from, final, leftmost)
+	return p.search(s, bounds{from: from}, final, leftmost)
 }
 
 // Earliest is Find for callers that need to know where the leftmost match
 // starts but not how far it goes: it is found as soon as that is certain. End
-// is where its shortest form ends.
-func (p *Pattern) Earliest(s string, from int, final bool) Result {
-	return p.search(s, from, final, shortest)
+// is where its shortest form ends. What began before floor and is still
+// undecided is not waited for, and Open is never before floor.
+func (p *Pattern) Earliest(s string, from, floor int, final bool) Result {
+	return p.search(s, bounds{from, floor}, final, shortest)
 }
 
 // Match reports whether the pattern occurs anywhere in s, a whole text.
 func (p *Pattern) Match(s string) bool {
-	return p.search(s, 0, true, any).Found
+	return p.search(s, bounds{}, true, any).Found
 }
 
 // MatchFull reports whether the whole of s is a match.
 func (p *Pattern) MatchFull(s string) bool {
-	return p.search(s, 0, true, full).Found
+	return p.search(s, bounds{}, true, full).Found
 }
 
 // All calls yield for every match of s, a whole text, from left to right and

@@ -133,9 +133,27 @@ func TestEarliestUnfinished(t *testing.T) {
 		{`abc+|ab`, "ab", Result{Found: true, Start: 0, End: 2, Open: 2}},
 	}
 	for _, tt := range tests {
-		if got := compile(t, tt.expr).Earliest(tt.text, 0, false); got != tt.want {
+		if got := compile(t, tt.expr).Earliest(tt.text, 0, 0, false); got != tt.want {
 			t.Errorf("%s on %q = %+v, want %+v", tt.expr, tt.text, got, tt.want)
 		}
+	}
+}
+
+// What is older than the floor hides nothing that began after it.
+func TestEarliestFloor(t *testing.T) {
+	p := compile(t, `a.*z|b`)
+	for floor, want := range map[int]Result{
+		0: {Open: 1},
+		1: {Open: 1},
+		2: {Found: true, Start: 4, End: 5, Open: 6},
+		6: {Found: true, Start: 4, End: 5, Open: 6},
+	} {
+		if got := p.Earliest("xa  b ", 0, floor, false); got != want {
+			t.Errorf("floor %d: %+v, want %+v", floor, got, want)
+		}
+	}
+	if got, want := p.Earliest("xa   ", 0, 2, false), (Result{Open: 5}); got != want {
+		t.Errorf("nothing but what is too old: %+v, want %+v", got, want)
 	}
 }
 
@@ -204,7 +222,7 @@ func fullMatch(expr, text string) bool {
 
 func checkCuts(t *testing.T, p *Pattern, text string, want Result) {
 	t.Helper()
-	early := p.Earliest(text, 0, true)
+	early := p.Earliest(text, 0, 0, true)
 	if early.Found != want.Found || early.Start != want.Start {
 		t.Fatalf("Earliest = %+v, Find = %+v", early, want)
 	}
@@ -216,7 +234,7 @@ func checkCuts(t *testing.T, p *Pattern, text string, want Result) {
 		if !got.Found && want.Found && got.Open > want.Start {
 			t.Fatalf("cut at %d of %q is open from %d, the whole says %+v", cut, text, got.Open, want)
 		}
-		got = p.Earliest(text[:cut], 0, false)
+		got = p.Earliest(text[:cut], 0, 0, false)
 		if got.Found && (!want.Found || got.Start != want.Start) {
 			t.Fatalf("cut at %d of %q decides the start %+v, the whole says %+v", cut, text, got, want)
 		}

@@ -27,11 +27,16 @@ type thread struct {
 // none stands for the character beside the first and the last.
 const none rune = -1
 
+// bounds are where a search starts, and from where on it waits for what is
+// undecided.
+type bounds struct{ from, floor int }
+
 // machine runs a program over a text, all threads in step.
 type machine struct {
-	p    *Pattern
-	mode mode
-	res  Result
+	p     *Pattern
+	mode  mode
+	floor int
+	res   Result
 
 	read []thread // have just read a character
 	now  []thread // what became of them before the next one
@@ -43,11 +48,11 @@ type machine struct {
 
 // search is the one loop over text. Between two characters the threads pass
 // the look-arounds, then those that can read the second one.
-func (p *Pattern) search(s string, from int, final bool, md mode) Result {
-	m := &machine{p: p, mode: md, res: Result{Open: len(s)}}
-	for at := from; ; {
+func (p *Pattern) search(s string, b bounds, final bool, md mode) Result {
+	m := &machine{p: p, mode: md, floor: b.floor, res: Result{Open: len(s)}}
+	for at := b.from; ; {
 		if len(m.read) == 0 {
-			if m.res.Found || md == full && at > from {
+			if m.res.Found || md == full && at > b.from {
 				return m.res
 			}
 			if md != full {
@@ -67,7 +72,7 @@ func (p *Pattern) search(s string, from int, final bool, md mode) Result {
 		for _, t := range m.read {
 			m.add(t, looks, 0)
 		}
-		if next != none && !m.res.Found && (md != full || at == from) {
+		if next != none && !m.res.Found && (md != full || at == b.from) {
 			m.add(thread{pc: p.start, start: at}, looks, 0)
 		}
 		if m.step(next, at) || next == none {
@@ -165,8 +170,8 @@ func (m *machine) pause(known, open syntax.EmptyOp) {
 		case certain && (undecided < 0 || m.mode == shortest && t.start == undecided):
 			m.found(t.start, m.res.Open)
 			return
-		case certain:
-			// Something before it may still win.
+		case certain || t.start < m.floor:
+			// Something before it may still win, or it is too old to wait for.
 		case undecided < 0:
 			undecided = t.start
 		}

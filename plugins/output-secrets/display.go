@@ -1,0 +1,42 @@
+package main
+
+import (
+	"cmp"
+	"slices"
+
+	"weir/abi"
+)
+
+const redacted = "[REDACTED]"
+
+// display redacts every secret in every text (6.10). Where secrets overlap, one
+// edit covers them all: leaving out the later one would show its end.
+func (g *guard) display(texts []string) *abi.CheckOutputReply {
+	reply := &abi.CheckOutputReply{}
+	for i, text := range texts {
+		reply.Edits = append(reply.Edits, g.redact(i, text)...)
+	}
+	return reply
+}
+
+func (g *guard) redact(index int, text string) []abi.Edit {
+	var found []abi.Edit
+	for n, p := range g.patterns {
+		p.All(text, func(start, end int) bool {
+			found = append(found, abi.Edit{Index: index, Start: start, End: end, Replace: redacted, Label: label(n)})
+			return true
+		})
+	}
+	slices.SortStableFunc(found, func(a, b abi.Edit) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End))
+	})
+	edits := found[:0]
+	for _, e := range found {
+		if n := len(edits); n > 0 && e.Start < edits[n-1].End {
+			edits[n-1].End = max(edits[n-1].End, e.End)
+			continue
+		}
+		edits = append(edits, e)
+	}
+	return edits
+}
