@@ -81,7 +81,7 @@ func chain(g *plugin.Generation, cfg *config.Config) (*guard.Chain, error) {
 		SecretNotice:      cfg.Guard.CutNotice,
 		OversizeNotice:    cfg.Guard.OversizeNotice,
 		MaxOutputChars:    cfg.Guard.MaxAnswerChars,
-		AskTimeout:        cfg.Model.Guard.CallTimeout,
+		AskTimeout:        cfg.Guard.AskTimeout,
 	})
 }
 

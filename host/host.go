@@ -178,7 +178,8 @@ func (h *Host) take() (run.Policy, func()) {
 
 func (h *Host) startModel() (models, error) {
 	m := h.cfg.Model
-	client, err := model.New(model.Options{Agent: alias(m.Agent), Guard: alias(m.Guard)})
+	client, err := model.New(model.Options{Agent: alias(m.Agent), Guard: alias(m.Guard),
+		Connect: m.ConnectTimeout, FirstToken: m.FirstTokenTimeout, BetweenChunks: m.ChunkTimeout})
 	if err != nil {
 		return models{}, fault.New(fault.Invalid, "[model] %w", err)
 	}

@@ -139,16 +139,22 @@ func refuse(errs []error) error {
 	return fault.New(fault.Invalid, "%w", errors.Join(errs...))
 }
 
-// Problems returns the single problems that an error of [Load] joins, in the
-// order in which they were found.
+// Problems returns the single problems that an error joins, in the order in
+// which they were found; an error that joins nothing is its own only problem.
 func Problems(err error) []error {
-	for e := err; e != nil; e = errors.Unwrap(e) {
-		if many, ok := e.(interface{ Unwrap() []error }); ok {
-			return many.Unwrap()
-		}
-	}
 	if err == nil {
 		return nil
+	}
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		var out []error
+		for _, e := range many.Unwrap() {
+			out = append(out, Problems(e)...)
+		}
+		return out
+	}
+	// A wrapper that adds no words only gives a kind.
+	if inner := errors.Unwrap(err); inner != nil && inner.Error() == err.Error() {
+		return Problems(inner)
 	}
 	return []error{err}
 }

@@ -31,8 +31,11 @@ func defaults() *Config {
 			Drain:     25 * time.Second,
 		},
 		Model: Models{
-			Agent: defaultModel(0, 4096, 0),
-			Guard: defaultModel(0.001, 4, 20*time.Second),
+			Agent:             Model{Name: defaultModel, MaxTokens: 4096},
+			Guard:             Model{Name: defaultModel, Temperature: 0.001, MaxTokens: 4},
+			ConnectTimeout:    5 * time.Second,
+			FirstTokenTimeout: 60 * time.Second,
+			ChunkTimeout:      30 * time.Second,
 		},
 		Tools: Tools{MCP: MCP{
 			URL:             "http://mcp-server:8080/mcp",
@@ -48,6 +51,7 @@ func defaults() *Config {
 			CutNotice:      defaultCutNotice,
 			OversizeNotice: defaultOversizeNotice,
 			MaxAnswerChars: 200000,
+			AskTimeout:     20 * time.Second,
 		},
 		Plugins: Plugins{
 			Dir: "plugins/dist",
@@ -65,7 +69,6 @@ func defaults() *Config {
 		},
 		Store: Store{Backend: "memory", KeepEnded: 100},
 		Telemetry: Telemetry{
-			Environment:     "local",
 			CaptureContent:  true,
 			ContentMaxChars: 65536,
 			GuardContent:    true,
@@ -75,22 +78,11 @@ func defaults() *Config {
 	}
 }
 
-func defaultModel(temperature float64, maxTokens int, call time.Duration) Model {
-	return Model{
-		Name:              "qwen3:8b",
-		Temperature:       temperature,
-		MaxTokens:         maxTokens,
-		ConnectTimeout:    5 * time.Second,
-		FirstTokenTimeout: 60 * time.Second,
-		ChunkTimeout:      30 * time.Second,
-		CallTimeout:       call,
-	}
-}
-
 // preset gives a table that exists many times its defaults before it is read.
 func (a *Action) preset() { a.TokenTTL = 600 * time.Second }
 
 const (
+	defaultModel    = "qwen3:8b"
 	defaultModelURL = "http://host.docker.internal:11434/v1"
 	defaultModelKey = "ollama"
 )
@@ -114,6 +106,5 @@ func (c *Config) resolve() {
 			guard.APIKey = agent.APIKey
 		}
 	}
-	c.Telemetry.resolve(c.Agent.Name)
 	c.Plugins.resolve(c)
 }

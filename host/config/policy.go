@@ -73,6 +73,7 @@ func (g *Guard) policy() map[string]any {
 		"cut_notice":       g.CutNotice,
 		"oversize_notice":  g.OversizeNotice,
 		"max_answer_chars": int64(g.MaxAnswerChars),
+		"ask_timeout_ms":   g.AskTimeout.Milliseconds(),
 	}
 }
 

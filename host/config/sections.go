@@ -51,15 +51,23 @@ type Server struct {
 	APIKey Secret `toml:"-"`
 }
 
-// Models is [model]. The two aliases are all that a plugin can name.
+// Models is [model]: time-outs, which need a restart, and the two aliases, which
+// are all that a plugin can name.
 type Models struct {
 	Agent Model `toml:"agent"`
 	Guard Model `toml:"guard"`
+	// ConnectTimeout bounds one attempt to connect. Default 5s.
+	ConnectTimeout time.Duration `toml:"connect_timeout"`
+	// FirstTokenTimeout bounds the wait for the first chunk of a stream, or for
+	// the whole of a reply that is not streamed. Default 60s; a local model
+	// that is still being loaded needs it all.
+	FirstTokenTimeout time.Duration `toml:"first_token_timeout"`
+	// ChunkTimeout bounds the silence between two chunks. Default 30s.
+	ChunkTimeout time.Duration `toml:"chunk_timeout"`
 }
 
 // Model is [model.agent] or [model.guard]: an OpenAI-compatible Chat
-// Completions endpoint. Addresses and time-outs need a restart; the rest is
-// policy.
+// Completions endpoint. The address needs a restart; the rest is policy.
 type Model struct {
 	// BaseURL is the address before /chat/completions. Default
 	// "http://host.docker.internal:11434/v1"; the guard's default is the agent's.
@@ -75,17 +83,6 @@ type Model struct {
 	// MaxTokens of requests that name none. Default 4096 for the agent, 4 for
 	// the guard. Too few and answers end in the middle of a sentence.
 	MaxTokens int `toml:"max_tokens"`
-	// ConnectTimeout bounds one attempt to connect. Default 5s.
-	ConnectTimeout time.Duration `toml:"connect_timeout"`
-	// FirstTokenTimeout bounds the wait for the first byte of a reply.
-	// Default 60s; a local model that is still being loaded needs it all.
-	FirstTokenTimeout time.Duration `toml:"first_token_timeout"`
-	// ChunkTimeout bounds the silence between two pieces of a reply. Default 30s.
-	ChunkTimeout time.Duration `toml:"chunk_timeout"`
-	// CallTimeout bounds a whole call; 0 leaves that to the run's time.
-	// Default 0 for the agent, 20s for the guard, whose call stands before
-	// every answer.
-	CallTimeout time.Duration `toml:"call_timeout"`
 	// APIKey is LLM_API_KEY, default "ollama". A guard at another address gets
 	// LLM_GUARD_API_KEY and never the agent's key.
 	APIKey Secret `toml:"-"`
@@ -142,6 +139,9 @@ type Guard struct {
 	OversizeNotice string `toml:"oversize_notice"`
 	// MaxAnswerChars bounds an answer. Default 200000, at least 1024.
 	MaxAnswerChars int `toml:"max_answer_chars"`
+	// AskTimeout bounds one model call of a guardrail. Default 20s; it stands
+	// before every answer. Too short and a busy model refuses everybody.
+	AskTimeout time.Duration `toml:"ask_timeout"`
 }
 
 // Action is [actions.<tool>]: a change that a person may authorise.
@@ -169,21 +169,9 @@ type Store struct {
 	KeepEnded int `toml:"keep_ended"`
 }
 
-// Telemetry is [telemetry]. Restart.
+// Telemetry is [telemetry]: what may stand on spans. Where they go is said by
+// the standard OTEL_ variables, which host/telemetry/export reads. Restart.
 type Telemetry struct {
-	// TracesExporter is "otlp", "console" or "none". OTEL_TRACES_EXPORTER;
-	// when that is not set, otlp with an endpoint and none without.
-	TracesExporter string `toml:"-"`
-	// TracesEndpoint is the full URL of an OTLP/HTTP receiver; empty: none.
-	TracesEndpoint string `toml:"-"`
-	// ServiceName is OTEL_SERVICE_NAME, default the agent's name.
-	ServiceName string `toml:"-"`
-	// ServiceNamespace is service.namespace of OTEL_RESOURCE_ATTRIBUTES, default "agents".
-	ServiceNamespace string `toml:"-"`
-	// ResourceAttributes is OTEL_RESOURCE_ATTRIBUTES as it stands.
-	ResourceAttributes string `toml:"-"`
-	// Environment is the resource's deployment.environment. Default "local".
-	Environment string `toml:"environment"`
 	// CaptureContent puts the question, redacted, and the released answer on
 	// spans. Default true.
 	CaptureContent bool `toml:"capture_content"`

@@ -31,6 +31,7 @@ func (c *Config) validate(l *ledger) {
 	k := checker{c, l}
 	k.agent()
 	k.server()
+	k.timeouts()
 	k.model("agent", &c.Model.Agent)
 	k.model("guard", &c.Model.Guard)
 	k.tools()
@@ -79,10 +80,14 @@ func (k checker) model(alias string, m *Model) {
 	k.key(!blank(m.Name), at("name"), "expected the name of a model")
 	k.key(m.Temperature >= 0 && m.Temperature <= 2, at("temperature"), "expected 0 to 2, got %g", m.Temperature)
 	k.key(m.MaxTokens >= 1, at("max_tokens"), "expected at least 1, got %d", m.MaxTokens)
-	k.positive(at("connect_timeout"), m.ConnectTimeout)
-	k.positive(at("first_token_timeout"), m.FirstTokenTimeout)
-	k.positive(at("chunk_timeout"), m.ChunkTimeout)
-	k.key(m.CallTimeout >= 0, at("call_timeout"), "expected a duration that is not negative, got %s", m.CallTimeout)
+}
+
+func (k checker) timeouts() {
+	m := &k.c.Model
+	k.positive("model.connect_timeout", m.ConnectTimeout)
+	k.positive("model.first_token_timeout", m.FirstTokenTimeout)
+	k.positive("model.chunk_timeout", m.ChunkTimeout)
+	k.positive("guard.ask_timeout", k.c.Guard.AskTimeout)
 }
 
 func (k checker) tools() {
@@ -200,14 +205,6 @@ func (k checker) telemetry() {
 	t := &k.c.Telemetry
 	k.key(t.ContentMaxChars >= 256, "telemetry.content_max_chars", "expected at least 256, got %d", t.ContentMaxChars)
 	k.key(t.GuardMaxChars >= 256, "telemetry.guard_max_chars", "expected at least 256, got %d", t.GuardMaxChars)
-	switch t.TracesExporter {
-	case ExporterOTLP, ExporterConsole, ExporterNone:
-	default:
-		k.l.variable("OTEL_TRACES_EXPORTER", "expected otlp, console or none, got %q", shorten(t.TracesExporter))
-	}
-	if t.TracesEndpoint != "" && !webAddress(t.TracesEndpoint) {
-		k.l.variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "expected an http or https URL, as in every variable that names a receiver")
-	}
 }
 
 func (k checker) positive(key string, d time.Duration) {

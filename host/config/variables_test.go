@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // screen is a guardrail whose configuration the environment may overrule.
@@ -61,7 +59,6 @@ func TestVariableKinds(t *testing.T) {
 		{"NAT_GATEWAY_API_KEY", " key ", func(c *Config) any { return c.Server.APIKey.Reveal() }, "key"},
 		{"LLM_GUARD_MODEL", "small", func(c *Config) any { return c.Model.Agent.Name + "/" + c.Model.Guard.Name }, "qwen3:8b/small"},
 		{"LLM_MODEL", "large", func(c *Config) any { return c.Model.Agent.Name + "/" + c.Model.Guard.Name }, "large/qwen3:8b"},
-		{"OTEL_TRACES_EXPORTER", "jaeger", nil, `environment OTEL_TRACES_EXPORTER: expected otlp, console or none, got "jaeger"`},
 		{"HITL_INTERACTION_TIMEOUT_SECONDS", "soon", content, true}, // read only where approvals are on
 		{"GUARDRAILS_RAIL_POOL_SIZE", "x", content, true},           // another runtime's
 	}
@@ -179,34 +176,6 @@ func TestGuardKey(t *testing.T) {
 	} {
 		if got := mustLoad(t, tt.text, tt.env).Model.Guard.APIKey.Reveal(); got != tt.want {
 			t.Errorf("guard key = %q, want %q", got, tt.want)
-		}
-	}
-}
-
-func TestTelemetry(t *testing.T) {
-	type result struct{ Exporter, Endpoint, Namespace, Service string }
-	for _, tt := range []struct {
-		env  vars
-		want result
-	}{
-		{vars{}, result{"none", "", "agents", "support-tickets-agent"}},
-		{vars{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://a/v1/traces", "OTEL_COLLECTOR_TRACES_ENDPOINT": "http://b/v1/traces"},
-			result{"otlp", "http://a/v1/traces", "agents", "support-tickets-agent"}},
-		{vars{"OTEL_COLLECTOR_TRACES_ENDPOINT": "http://b/v1/traces", "OTEL_SERVICE_NAME": "tickets-agent"},
-			result{"otlp", "http://b/v1/traces", "agents", "tickets-agent"}},
-		{vars{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318/", "OTEL_COLLECTOR_TRACES_ENDPOINT": "http://b/v1/traces"},
-			result{"otlp", "http://c:4318/v1/traces", "agents", "support-tickets-agent"}},
-		{vars{"OTEL_TRACES_EXPORTER": "None", "OTEL_COLLECTOR_TRACES_ENDPOINT": "http://b/v1/traces",
-			"OTEL_RESOURCE_ATTRIBUTES": "agent.type=x, service.namespace=team"},
-			result{"none", "http://b/v1/traces", "team", "support-tickets-agent"}},
-	} {
-		for name, v := range keys() {
-			tt.env[name] = v
-		}
-		c := mustLoad(t, minimal, tt.env)
-		got := result{c.Telemetry.TracesExporter, c.Telemetry.TracesEndpoint, c.Telemetry.ServiceNamespace, c.Telemetry.ServiceName}
-		if d := cmp.Diff(tt.want, got); d != "" {
-			t.Errorf("%v (-want +got):\n%s", tt.env, d)
 		}
 	}
 }
