@@ -1,0 +1,161 @@
+package main
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"weir/abi"
+)
+
+// Clause 6.7 and FAULTS S1, S2: the stream is the whole, masked, for one
+// character at a time and for every split in two.
+func TestEverySplit(t *testing.T) {
+	g := load(t, shipped(t))
+	narrow := load(t, shipped(t))
+	narrow.window = 0
+	lead := strings.Repeat("Zoë wrote a line. ", 20)
+	for _, tt := range masked {
+		text := "to " + tt.text + ", today"
+		for _, text := range []string{text, lead + text + " " + lead} {
+			want := g.mask(t, text)
+			cs := chars(text)
+			for name, g := range map[string]*guard{"shipped": g, "no window": narrow} {
+				if got := g.all(t, cs...); got != want {
+					t.Fatalf("%s: %q one at a time: %q, want %q", name, text, got, want)
+				}
+			}
+			for i := range cs {
+				if len(text) > 400 && i%7 != 0 {
+					continue
+				}
+				if got := narrow.all(t, strings.Join(cs[:i], ""), strings.Join(cs[i:], "")); got != want {
+					t.Fatalf("%q split at %d: %q, want %q", text, i, got, want)
+				}
+			}
+		}
+	}
+}
+
+// Clause 6.7: a clean answer leaves as it comes, a short one at its end.
+func TestCleanAnswerStreams(t *testing.T) {
+	g := load(t, shipped(t))
+	d := g.stream(t)
+	sentence := "Ticket TKT-1001 is open since 2026-09-15T09:20:00Z; the café in Zürich waits. "
+	for range 120 {
+		d.push(sentence, false)
+	}
+	if d.pieces <= 20 {
+		t.Errorf("%d pieces were released before the end, want more than 20", d.pieces)
+	}
+	d.push("", true)
+	if got := d.released.String(); got != strings.Repeat(sentence, 120) {
+		t.Error("a clean answer was changed")
+	}
+	short := g.stream(t)
+	short.push(strings.Repeat("é", 320), false)
+	if short.pieces != 0 {
+		t.Error("an answer of 320 characters leaves before its end")
+	}
+}
+
+// An entity that the window's edge stands in is kept whole.
+func TestEntityAtTheEdge(t *testing.T) {
+	g := load(t, shipped(t))
+	d := g.stream(t)
+	d.push("write to alice@example.com soon "+strings.Repeat("x", 320-10), false)
+	if got := d.released.String(); got != "write to " {
+		t.Errorf("released %q, want what stands before the address", got)
+	}
+	d.push(strings.Repeat("x", 10), false)
+	if got := d.released.String(); got != "write to <EMAIL_ADDRESS> soon " {
+		t.Errorf("released %q", got)
+	}
+}
+
+// A long run of digits that is one refused card after the other does not stay.
+func TestRefusedMatchesDoNotPileUp(t *testing.T) {
+	g := load(t, shipped(t))
+	d := g.stream(t)
+	for range 200 {
+		d.push("1234 5678 9012 3456 ", false)
+	}
+	if held := len(d.text) - d.hold; held > 400 {
+		t.Errorf("%d bytes are held back", held)
+	}
+	d.push("", true)
+	if got, want := d.released.String(), g.mask(t, d.text); got != want {
+		t.Errorf("released %q, want %q", got, want)
+	}
+}
+
+func TestStateIsChecked(t *testing.T) {
+	g := load(t, shipped(t))
+	for _, state := range []string{`[]`, `[0,0,0,0,0,0,0]`, `[0,0,0,0,0,0,0,0,0]`, `["0"]`, `{}`, `[0,0,0,0,0,0,0,0] 1`} {
+		if r, err := g.answer(&abi.CheckOutputRequest{Text: "x", State: abi.Raw(state)}); err == nil {
+			t.Errorf("state %s: %+v, want an error", state, r)
+		}
+	}
+}
+
+// FuzzEveryChunking: what a client receives is the whole, masked, whatever the
+// pieces and the window.
+func FuzzEveryChunking(f *testing.F) {
+	for i, tt := range masked {
+		f.Add(tt.text, uint64(i))
+	}
+	for i, text := range plain {
+		f.Add(text, uint64(i))
+	}
+	f.Add("4111 1111 1111 1111 1111 415 555 0132 078-05-1120 415 555 0132", uint64(3))
+	f.Add("078-05-1120@x.com ::ffff:1.2.3.4 1.2.3.4.5.6 a@b.c.d@e.fg", uint64(4))
+	f.Add("DE89 3704 0044 0532 0130 00 4111 1111 1111 1111 +41 44 668 18 00", uint64(5))
+	g := load(f, shipped(f))
+	f.Fuzz(func(t *testing.T, text string, seed uint64) {
+		if len(text) > 300 {
+			t.Skip()
+		}
+		text = strings.ToValidUTF8(text, "\ufffd")
+		g := *g
+		g.window = int(seed % 5)
+		want := g.mask(t, text)
+		if got := g.all(t, text); got != want {
+			t.Fatalf("%q as a stream %q, as a whole %q", text, got, want)
+		}
+		if got := g.all(t, pieces(text, seed)...); got != want {
+			t.Fatalf("%q in pieces %q, as a whole %q", text, got, want)
+		}
+	})
+}
+
+// pieces cuts text at random, sometimes into nothing.
+func pieces(text string, seed uint64) []string {
+	r := rand.New(rand.NewPCG(seed, 0))
+	list := []string{""}
+	for _, c := range chars(text) {
+		if r.IntN(3) == 0 {
+			list = append(list, "")
+		}
+		list[len(list)-1] += c
+	}
+	return append(list, "")
+}
+
+func BenchmarkAnswer(b *testing.B) {
+	g := load(b, shipped(b))
+	prose := strings.Repeat("My parcel has not arrived yet, and I was told to show the order number. ", 20)
+	q := &abi.CheckOutputRequest{StreamPos: 5000, Before: prose[:512], Text: prose[512:864]}
+	b.SetBytes(512 + 352)
+	for b.Loop() {
+		g.answer(q)
+	}
+}
+
+func BenchmarkDisplay(b *testing.B) {
+	g := load(b, shipped(b))
+	text := strings.Repeat("My parcel has not arrived yet, and I was told to show order ORD-5510 of 2026-09-15. ", 12)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		g.display([]string{text})
+	}
+}

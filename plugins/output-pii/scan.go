@@ -1,0 +1,85 @@
+package main
+
+import (
+	"cmp"
+	"slices"
+
+	"weir/abi"
+)
+
+// found is one match of one finder.
+type found struct {
+	start, end int
+	finder     int
+	entity     string // empty when the validator refused it
+}
+
+func (f found) edit(base int) abi.Edit {
+	return abi.Edit{Start: f.start - base, End: f.end - base, Replace: "<" + f.entity + ">", Label: f.entity}
+}
+
+// scan returns every decided match of every finder, and the earliest start of
+// one that is not decided. The reference is: all matches of the pattern from
+// left to right without overlap, then those that the validator confirms. Text
+// begins at pos in the stream; a finder starts at base or where resume says.
+func (g *guard) scan(text string, base int, resume []int64, pos int64, final bool) (all []found, open int) {
+	open = len(text)
+	for i := range g.finders {
+		at := max(int64(base), resume[i]-pos)
+		for at < int64(len(text)) {
+			r := g.finders[i].pattern.Find(text, int(at), final)
+			if !r.Found {
+				open = min(open, r.Open)
+				break
+			}
+			all = append(all, g.confirm(i, text, r.Start, r.End))
+			at = int64(r.End)
+		}
+	}
+	return all, open
+}
+
+func (g *guard) confirm(i int, text string, start, end int) found {
+	f := found{start: start, end: end, finder: i, entity: g.finders[i].entity}
+	if valid := g.finders[i].valid; valid != nil && !valid(text[start:end]) {
+		f.entity = ""
+	}
+	return f
+}
+
+// keep returns the confirmed matches that are masked (6.9): in order of their
+// start, then the longest, and none that begins inside one before it.
+func keep(all []found) []found {
+	var kept []found
+	for _, f := range all {
+		if f.entity != "" {
+			kept = append(kept, f)
+		}
+	}
+	slices.SortStableFunc(kept, func(a, b found) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))
+	})
+	end := 0
+	return slices.DeleteFunc(kept, func(f found) bool {
+		if f.start < end {
+			return true
+		}
+		end = f.end
+		return false
+	})
+}
+
+// display masks every text (6.10).
+func (g *guard) display(texts []string) *abi.CheckOutputReply {
+	reply := &abi.CheckOutputReply{}
+	none := make([]int64, len(g.finders))
+	for i, text := range texts {
+		all, _ := g.scan(text, 0, none, 0, true)
+		for _, f := range keep(all) {
+			e := f.edit(0)
+			e.Index = i
+			reply.Edits = append(reply.Edits, e)
+		}
+	}
+	return reply
+}
