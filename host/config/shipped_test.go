@@ -1,12 +1,18 @@
 package config
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/abi/strictjson"
 )
 
 const shippedPath = "../../agent.toml"
@@ -200,5 +206,30 @@ func TestVariablesNameRealKeys(t *testing.T) {
 		if !strings.Contains(string(data), v.Name) {
 			t.Errorf("agent.toml does not name %s", v.Name)
 		}
+	}
+}
+
+// The plugins' own tests run with the configuration that is shipped.
+func TestPluginsAreTestedAsShipped(t *testing.T) {
+	compared := 0
+	for _, p := range shipped(t).Plugins.List {
+		data, err := os.ReadFile("../../plugins/" + p.Name + "/testdata/config.json")
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := strictjson.Canonical(nil, data)
+		if err != nil {
+			t.Fatalf("%s: %v", p.Name, err)
+		}
+		if d := cmp.Diff(string(want), string(p.Config)); d != "" {
+			t.Errorf("[plugins.%s.config] differs from the plugin's testdata/config.json (-testdata +agent.toml):\n%s", p.Name, d)
+		}
+		compared++
+	}
+	if compared < 3 {
+		t.Errorf("only %d plugins have a testdata/config.json", compared)
 	}
 }
