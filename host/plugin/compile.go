@@ -93,22 +93,21 @@ func (r *Runtime) release(c *code) {
 // build compiles with the cache and, when that fails, without it: a corrupt or
 // full cache must not decide whether a module is good.
 func (r *Runtime) build(ctx context.Context, wasm []byte) (wazero.Runtime, wazero.CompiledModule, error) {
-	module, err := compileIn(ctx, r.engine, wasm)
-	if err == nil {
+	module, cacheErr := compileIn(ctx, r.engine, wasm)
+	if cacheErr == nil {
 		return r.engine, module, nil
 	}
 	if r.cache == nil {
-		return nil, nil, refuse("is not valid WebAssembly: %s", firstLine(err.Error()))
+		return nil, nil, refuse("is not valid WebAssembly: %s", firstLine(cacheErr.Error()))
 	}
 	plain, err := r.uncached(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	module, plainErr := compileIn(ctx, plain, wasm)
-	if plainErr != nil {
-		return nil, nil, refuse("is not valid WebAssembly: %s", firstLine(plainErr.Error()))
+	if module, err = compileIn(ctx, plain, wasm); err != nil {
+		return nil, nil, refuse("is not valid WebAssembly: %s", firstLine(err.Error()))
 	}
-	r.log.Warn("the compilation cache does not work; compiled without it", "error", firstLine(err.Error()))
+	r.log.Warn("the compilation cache does not work; compiled without it", "error", firstLine(cacheErr.Error()))
 	return plain, module, nil
 }
 

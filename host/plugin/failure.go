@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/tetratelabs/wazero/sys"
@@ -95,7 +96,12 @@ func firstLine(text string) string {
 	text, _, _ = strings.Cut(text, "\n")
 	text = strings.TrimPrefix(text, "wasm error: ")
 	text = strings.TrimSuffix(text, " (recovered by wazero)")
-	return strings.Trim(quote(text), `"`)
+	return strings.Map(func(r rune) rune {
+		if !strconv.IsPrint(r) {
+			return '.'
+		}
+		return r
+	}, text[:min(len(text), 200)])
 }
 
 // isSetup tells hooks that see no user's data.

@@ -78,7 +78,7 @@ func TestRandomnessIsTheSeeds(t *testing.T) {
 // FAULTS P10, P12 with a Go guest: what its run-time does when it dies.
 func TestGoGuestFailures(t *testing.T) {
 	p := load(t, plugin.Spec{Wasm: plugintest.Build(t, "host/plugin/testdata/probe"),
-		Limits: plugin.Limits{Memory: 16 << 20, Timeout: 2 * time.Second, Reply: 1 << 20, Instances: 1}})
+		Limits: plugin.Limits{Memory: 16 << 20, Timeout: time.Minute, Reply: 1 << 20, Instances: 1}})
 	for what, code := range map[string]string{
 		"error":    plugin.CodeTrap,
 		"panic":    plugin.CodeTrap,
