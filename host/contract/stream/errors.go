@@ -1,0 +1,41 @@
+package stream
+
+import (
+	"weir/abi/strictjson"
+	"weir/host/fault"
+	"weir/host/run"
+)
+
+// status is the contract's table of kinds (1.3); no other place in this
+// package knows a status of a refusal.
+func status(err error) int {
+	switch fault.Of(err) {
+	case fault.Invalid:
+		return 400
+	case fault.Unavailable:
+		return 503
+	}
+	return 500
+}
+
+// errCapacity refuses a run before its stream opens.
+var errCapacity = fault.Coded(fault.Unavailable, "capacity", "the agent is at capacity")
+
+// encodeRefusal returns the body of an answer that is no stream. Only the
+// texts of kinds in the table are meant for clients.
+func encodeRefusal(err error) []byte {
+	text := "internal error"
+	if status(err) != 500 {
+		text = err.Error()
+	}
+	return append(strictjson.AppendString([]byte(`{"error":`), text), '}')
+}
+
+// failureText is the class that an error block shows (2.9). No other text of a
+// failure reaches a client, and none of these contains "data:".
+func failureText(f run.Failure) string {
+	if f == run.FailureModel {
+		return "The model provider failed to answer."
+	}
+	return "The agent run failed."
+}
