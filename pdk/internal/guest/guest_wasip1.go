@@ -40,6 +40,6 @@ func weirLog(level int32, text string)
 // Log hands a line to the host, which caps it.
 func Log(level int, text string) { weirLog(int32(level), text) }
 
-// trap executes unreachable: a panic would end in proc_exit, which is not what
-// happened, after printing a stack that nobody asked for.
+// trap executes unreachable, as a panic does in the end, but without printing a
+// stack that nobody asked for.
 func trap()
