@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"runtime"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -16,6 +15,9 @@ const grace = 10 * time.Second
 
 // keptLog bounds what is remembered of the child's output.
 const keptLog = 64 << 10
+
+// longLine is where a line is broken that does not end.
+const longLine = 8 << 10
 
 // child is a process that never outlives this one: it has a process group of
 // its own, which is ended as a whole, and where the system can do it the kernel
@@ -54,20 +56,16 @@ func startChild(path string, args, env []string, live io.Writer) (*child, error)
 // stop ends the child and everything that it started, first politely.
 func (c *child) stop() {
 	c.once.Do(func() {
-		c.signal(syscall.SIGTERM)
+		end(c.cmd.Process, true)
 		timer := time.NewTimer(grace)
 		defer timer.Stop()
 		select {
 		case <-c.ended:
 		case <-timer.C:
 		}
-		c.signal(syscall.SIGKILL) // also what it left behind in its group
+		end(c.cmd.Process, false) // also what it left behind in its group
 		<-c.ended
 	})
-}
-
-func (c *child) signal(s syscall.Signal) {
-	_ = syscall.Kill(-c.cmd.Process.Pid, s) // it may have ended, which is what we want
 }
 
 // dump writes what is remembered of the child's output.
@@ -100,10 +98,13 @@ func (t *tail) Write(p []byte) (int, error) {
 func (t *tail) pass() {
 	for {
 		i := bytes.IndexByte(t.line, '\n')
-		if i < 0 {
+		if i < 0 && len(t.line) < longLine {
 			return
 		}
-		fmt.Fprintf(t.live, "agent | %s\n", t.line[:i])
+		if i < 0 {
+			i = len(t.line) - 1
+		}
+		fmt.Fprintf(t.live, "agent | %s\n", bytes.TrimRight(t.line[:i+1], "\n"))
 		t.line = t.line[i+1:]
 	}
 }

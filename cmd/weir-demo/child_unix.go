@@ -1,10 +1,17 @@
-//go:build unix && !linux
+//go:build unix
 
 package main
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+)
 
-// attributes gives the child a group of its own.
-func attributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true}
+// end signals the whole process group of p, which may have ended already.
+func end(p *os.Process, politely bool) {
+	s := syscall.SIGKILL
+	if politely {
+		s = syscall.SIGTERM
+	}
+	_ = syscall.Kill(-p.Pid, s)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/BurntSushi/toml"
@@ -48,11 +46,11 @@ func start(ctx context.Context, s settings, stdout, stderr io.Writer) (d *demo, 
 	if err != nil {
 		return d, err
 	}
-	address, err := free(s.address)
+	address, busy, err := free(s.address)
 	if err != nil {
 		return d, err
 	}
-	if address != s.address {
+	if busy {
 		fmt.Fprintf(stdout, "%s is in use; the agent gets %s.\n", s.address, address)
 	}
 	fmt.Fprintf(stdout, "support desk (MCP)  %s/mcp\nscripted model      %s/v1\nagent               http://%s\n", deskURL, modelURL, address)
@@ -116,17 +114,21 @@ func (d *demo) listen(h http.Handler) (url string, err error) {
 	return "http://" + l.Addr().String(), nil
 }
 
-// free returns address, or the same host with a free port when it is in use.
-func free(address string) (string, error) {
+// free returns address, or the same host with a free port when that port
+// cannot be had.
+func free(address string) (got string, busy bool, err error) {
 	l, err := net.Listen("tcp", address)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		host, _, _ := net.SplitHostPort(address) // Listen has read it
-		l, err = net.Listen("tcp", net.JoinHostPort(host, "0"))
-	}
 	if err != nil {
-		return "", err
+		host, _, bad := net.SplitHostPort(address)
+		if bad != nil {
+			return "", false, bad
+		}
+		busy = true
+		if l, err = net.Listen("tcp", net.JoinHostPort(host, "0")); err != nil {
+			return "", false, err
+		}
 	}
-	return l.Addr().String(), l.Close()
+	return l.Addr().String(), busy, l.Close()
 }
 
 // await polls the agent until it is ready, has ended, or took too long.
