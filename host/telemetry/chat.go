@@ -36,18 +36,21 @@ type ChatSpan struct {
 
 // StartChat begins the span of a call to the agent's model.
 func (t *Tracer) StartChat(ctx context.Context, start ChatStart) (context.Context, *ChatSpan) {
+	if t == nil {
+		return ctx, nil
+	}
 	return t.startChat(ctx, SpanChat+start.Model, start)
 }
 
 // StartGuardModelCall begins the span of a guardrail's model call.
 func (t *Tracer) StartGuardModelCall(ctx context.Context, start ChatStart) (context.Context, *ChatSpan) {
+	if t == nil {
+		return ctx, nil
+	}
 	return t.startChat(ctx, SpanGuardModelCall, start)
 }
 
 func (t *Tracer) startChat(ctx context.Context, name string, start ChatStart) (context.Context, *ChatSpan) {
-	if t == nil {
-		return ctx, nil
-	}
 	if start.Provider == "" {
 		start.Provider = "openai"
 	}
