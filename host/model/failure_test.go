@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -307,4 +308,27 @@ func TestStaleConnection(t *testing.T) {
 	if requests != 3 {
 		t.Errorf("%d requests, want 3", requests)
 	}
+}
+
+// One client serves many runs at once, and both aliases.
+func TestConcurrentCalls(t *testing.T) {
+	c := serve(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(body), `"stream":true`) {
+			io.WriteString(w, events(content("a"), content("b"), finish("stop"), "[DONE]"))
+			return
+		}
+		io.WriteString(w, `{"choices":[{"message":{"content":"No"}}]}`)
+	})
+	var calls sync.WaitGroup
+	for range 16 {
+		calls.Go(func() {
+			for req, want := range map[*Request]string{streamed(): "ab", whole(): "No"} {
+				if reply, _, err := collect(t.Context(), c, req); err != nil || reply.Text != want {
+					t.Errorf("reply %+v, %v, want %s", reply, err, want)
+				}
+			}
+		})
+	}
+	calls.Wait()
 }
