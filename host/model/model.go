@@ -44,7 +44,7 @@ type Options struct {
 // Alias is one model as the operator named it.
 type Alias struct {
 	// BaseURL is where chat/completions lies, for instance
-	// http://127.0.0.1:11434/v1.
+	// http://127.0.0.1:11434/v1; a query is kept.
 	BaseURL string
 	// APIKey is sent as a bearer token; empty sends none.
 	APIKey string

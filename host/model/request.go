@@ -23,8 +23,8 @@ func newEndpoint(name string, a Alias) (*endpoint, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fault.New(fault.Invalid, "base_url: expected an absolute http or https address")
 	}
-	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fault.New(fault.Invalid, "base_url: expected no user, query or fragment")
+	if u.User != nil || u.Fragment != "" {
+		return nil, fault.New(fault.Invalid, "base_url: expected no user, password or fragment")
 	}
 	if a.Name == "" {
 		return nil, fault.New(fault.Invalid, "name: expected the model's name")
@@ -32,7 +32,7 @@ func newEndpoint(name string, a Alias) (*endpoint, error) {
 	if strings.ContainsFunc(a.APIKey, func(r rune) bool { return r < 0x21 || r > 0x7e }) {
 		return nil, fault.New(fault.Invalid, "api key: expected printable ASCII without spaces")
 	}
-	e := &endpoint{alias: name, model: a, url: strings.TrimRight(u.String(), "/") + "/chat/completions"}
+	e := &endpoint{alias: name, model: a, url: u.JoinPath("chat/completions").String()}
 	if a.APIKey != "" {
 		e.bearer = "Bearer " + a.APIKey
 	}

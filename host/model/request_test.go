@@ -103,6 +103,20 @@ func TestRequestRefusals(t *testing.T) {
 	}
 }
 
+// The base may end in a slash or carry a query, as some gateways want it.
+func TestAddress(t *testing.T) {
+	for base, want := range map[string]string{
+		"http://h/v1":                 "http://h/v1/chat/completions",
+		"http://h/v1/":                "http://h/v1/chat/completions",
+		"https://h:8443":              "https://h:8443/chat/completions",
+		"https://h/d/x?api-version=1": "https://h/d/x/chat/completions?api-version=1",
+	} {
+		if e, err := newEndpoint("agent", Alias{BaseURL: base, Name: "m"}); err != nil || e.url != want {
+			t.Errorf("%s: %+v, %v, want %s", base, e, err, want)
+		}
+	}
+}
+
 func TestOptionsRefusals(t *testing.T) {
 	good := Alias{BaseURL: "https://models.example/v1/", APIKey: "k", Name: "m"}
 	if _, err := New(Options{Agent: good, Guard: good}); err != nil {
@@ -113,7 +127,7 @@ func TestOptionsRefusals(t *testing.T) {
 		"relative address": func(a *Alias) { a.BaseURL = "models.example/v1" },
 		"another scheme":   func(a *Alias) { a.BaseURL = "file:///etc" },
 		"user in address":  func(a *Alias) { a.BaseURL = "http://u:secret@models.example/v1" },
-		"query in address": func(a *Alias) { a.BaseURL = "http://models.example/v1?key=secret" },
+		"fragment":         func(a *Alias) { a.BaseURL = "http://models.example/v1#secret" },
 		"control in key":   func(a *Alias) { a.APIKey = "secret\nX: y" },
 		"no name":          func(a *Alias) { a.Name = "" },
 	} {
