@@ -57,7 +57,7 @@ func (p *Plugin) ask(ctx context.Context, i *instance, hook abi.Hook, st stamp, 
 		return answer, nil
 	}
 	said := ""
-	if p.printed.logger != nil || isSetup(string(hook)) {
+	if p.mayQuote(hook) {
 		said = i.session.printer.said()
 	}
 	return nil, p.report(string(hook), err, said)

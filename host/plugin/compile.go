@@ -114,7 +114,7 @@ func (r *Runtime) build(ctx context.Context, wasm []byte) (wazero.Runtime, wazer
 func (r *Runtime) uncached(ctx context.Context) (wazero.Runtime, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.plain == nil {
+	if r.plain == nil { // closing waits for the plugin that asks
 		plain, err := newEngine(ctx, nil)
 		if err != nil {
 			return nil, err

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"time"
 
 	"weir/abi"
 )
@@ -50,3 +51,28 @@ func NewInstance(p *Plugin) error {
 	}
 	return err
 }
+
+// HostCall calls every host function with the same arguments, on the memory of
+// a pooled instance.
+func HostCall(p *Plugin, memory []byte, args [9]uint64) {
+	i := p.pool.take()
+	defer p.pool.put(i)
+	mem := i.module.Memory()
+	mem.Write(0, memory)
+	for _, functions := range hostModules() {
+		for _, f := range functions {
+			i.session.begin(setupStamp())
+			func() {
+				defer func() {
+					_ = recover() // proc_exit and weir.log end a call so
+				}()
+				stack := args
+				f.do(i.session, mem, stack[:])
+			}()
+			i.session.printer.end()
+		}
+	}
+}
+
+// CallTime is the time limit of a call.
+func CallTime(l Limits, request int) time.Duration { return l.call(request) }

@@ -104,7 +104,7 @@ func firstLine(text string) string {
 	}, text[:min(len(text), 200)])
 }
 
-// isSetup tells hooks that see no user's data.
-func isSetup(hook string) bool {
-	return hook == "_initialize" || hook == string(abi.HookDescribe) || hook == string(abi.HookConfigure)
+// mayQuote tells whether a failure may show what the guest printed.
+func (p *Plugin) mayQuote(hook abi.Hook) bool {
+	return p.printed.logger != nil || !p.ready || hook == abi.HookConfigure
 }

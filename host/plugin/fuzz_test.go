@@ -53,3 +53,23 @@ func seeds(f *testing.F) {
 	g.Import(abi.ImportWASI, "fd_write", "iiii", "i")
 	f.Add(g.Build())
 }
+
+// FuzzHost gives every host function arbitrary arguments and memory: none
+// reads or writes outside of the memory.
+func FuzzHost(f *testing.F) {
+	f.Add([]byte("memory"), uint64(1), uint64(0), uint64(1), uint64(64))
+	f.Add(make([]byte, 48), uint64(0), uint64(1024), uint64(1), uint64(4096))
+	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, uint64(2), uint64(0), uint64(1<<32-1), uint64(1<<32-1))
+	r, err := plugin.NewRuntime(context.Background(), plugin.RuntimeOptions{Logger: new(lines).logger()})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { _ = r.Close(context.Background()) })
+	p, err := r.Load(context.Background(), plugin.Spec{Name: "x", Wasm: checker().Build(), Log: true})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, memory []byte, a, b, c, d uint64) {
+		plugin.HostCall(p, memory, [9]uint64{a, b, c, d})
+	})
+}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"weir/abi"
 	"weir/host/fault"
@@ -207,5 +208,56 @@ func TestEngineVersion(t *testing.T) {
 	m := regexp.MustCompile(`github\.com/tetratelabs/wazero v(\S+)`).FindSubmatch(mod)
 	if m == nil || string(m[1]) != plugin.EngineVersion {
 		t.Errorf("go.mod has %q, EngineVersion is %q", m, plugin.EngineVersion)
+	}
+}
+
+// DECISIONS 10: 5 s and 50 ms for each KiB of the request.
+func TestCallTime(t *testing.T) {
+	l := load(t, plugin.Spec{Wasm: checker().Build()}).Limits()
+	for request, want := range map[int]time.Duration{0: 5 * time.Second, 1: 5050 * time.Millisecond,
+		1024: 5050 * time.Millisecond, 1025: 5100 * time.Millisecond} {
+		if got := plugin.CallTime(l, request); got != want {
+			t.Errorf("%d bytes: %v, want %v", request, got, want)
+		}
+	}
+}
+
+func TestWantedLimits(t *testing.T) {
+	g := checker()
+	g.Description = abi.Description{Name: "x", Version: "1.0.0", ABI: 1, Kind: abi.KindGuardrail,
+		Limits: &abi.Limits{MemoryMiB: 128, TimeoutMS: 6000}}
+	out := new(lines)
+	_, err := newRuntimeWith(t, plugin.RuntimeOptions{Logger: out.logger()}).Load(context.Background(),
+		plugin.Spec{Name: "x", Wasm: g.Build()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `level=WARN msg="plugin wants more memory than its limit" name=x wanted_mib=128 limit_mib=64
+level=WARN msg="plugin wants more time than its limit" name=x wanted_ms=6000 limit_ms=5000
+`
+	if got := out.String(); got != want {
+		t.Errorf("log:\n%s", got)
+	}
+}
+
+func TestClosedRuntime(t *testing.T) {
+	r, err := plugin.NewRuntime(context.Background(), plugin.RuntimeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := r.Load(context.Background(), plugin.Spec{Name: "x", Wasm: checker().Build()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := r.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, _, err := p.Call(context.Background(), abi.HookCheckInput, ordinary); fault.CodeOf(err) != plugin.CodeUnavailable {
+		t.Errorf("call: %v", err)
+	}
+	if _, err := r.Load(context.Background(), plugin.Spec{Name: "x", Wasm: checker().Build()}); fault.Of(err) != fault.Unavailable {
+		t.Errorf("load: %v", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"weir/abi"
@@ -32,6 +33,7 @@ type Plugin struct {
 	reactor     bool // exports _initialize
 	description *abi.Description
 	settings    *abi.ConfigureReply
+	ready       bool // Load has returned it: from then on it sees users' data
 
 	runtime *Runtime
 	code    *code
@@ -53,19 +55,24 @@ func (r *Runtime) Load(ctx context.Context, spec Spec) (*Plugin, error) {
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", spec.Name, err)
 	}
-	p.code, err = r.compile(ctx, p.digest, spec.Wasm, o)
-	if err != nil {
-		return nil, fmt.Errorf("plugin %s: %w", p.name, err)
+	if err := r.add(p); err != nil {
+		return nil, err
 	}
-	err = r.add(p)
-	if err == nil {
-		err = p.setup(ctx)
-	}
-	if err != nil {
+	if err := p.start(ctx, spec.Wasm, o); err != nil {
+		p.calls.Done()
 		_ = p.Close(context.WithoutCancel(ctx))
 		return nil, err
 	}
+	p.ready = true
+	p.calls.Done()
 	return p, nil
+}
+
+func (p *Plugin) start(ctx context.Context, wasm []byte, o *outline) (err error) {
+	if p.code, err = p.runtime.compile(ctx, p.digest, wasm, o); err != nil {
+		return fmt.Errorf("plugin %s: %w", p.name, err)
+	}
+	return p.setup(ctx)
 }
 
 // prepare does what needs no running code.
@@ -83,7 +90,7 @@ func (r *Runtime) prepare(spec Spec) (*Plugin, *outline, error) {
 	}
 	p := &Plugin{
 		name: spec.Name, digest: digestOf(spec.Wasm), limits: limits,
-		config: spec.Config, prompts: spec.Prompts,
+		config: slices.Clone(spec.Config), prompts: slices.Clone(spec.Prompts),
 		hooks: o.hooks(), reactor: o.exportsInit(),
 		runtime: r, pool: newPool(limits.Instances), printed: &printed{},
 	}
@@ -93,6 +100,7 @@ func (r *Runtime) prepare(spec Spec) (*Plugin, *outline, error) {
 	if spec.Log {
 		p.printed.logger = r.log.With(slog.String("name", spec.Name))
 	}
+	p.calls.Add(1) // loading is a call in flight: closing waits for it
 	return p, o, nil
 }
 
@@ -144,7 +152,9 @@ func (p *Plugin) Close(ctx context.Context) error {
 
 func (p *Plugin) release() {
 	p.pool.drain()
-	p.runtime.release(p.code)
+	if p.code != nil {
+		p.runtime.release(p.code)
+	}
 	p.runtime.remove(p)
 }
 

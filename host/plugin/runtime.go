@@ -115,11 +115,12 @@ func (r *Runtime) closeEngines(ctx context.Context) error {
 	return err
 }
 
+// add admits a plugin before anything is compiled for it, so closing finds it.
 func (r *Runtime) add(p *Plugin) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return fault.New(fault.Unavailable, "the plugin runtime is closed")
+		return fault.New(fault.Unavailable, "plugin %s: the plugin runtime is closed", p.name)
 	}
 	r.plugins[p] = struct{}{}
 	return nil

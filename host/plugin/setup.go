@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"time"
 
 	"weir/abi"
 	"weir/abi/strictjson"
@@ -44,7 +45,25 @@ func (p *Plugin) introduce(ctx context.Context, i *instance) error {
 		return fmt.Errorf("plugin %s: configure: %w", p.name, err)
 	}
 	p.settings = settings
+	p.compareLimits()
 	return nil
+}
+
+// compareLimits tells the operator where a plugin wants more than it gets. The
+// operator's limit stands.
+func (p *Plugin) compareLimits() {
+	wanted := p.description.Limits
+	if wanted == nil {
+		return
+	}
+	if wanted.MemoryMiB > p.limits.Memory>>20 {
+		p.runtime.log.Warn("plugin wants more memory than its limit", "name", p.name,
+			"wanted_mib", wanted.MemoryMiB, "limit_mib", p.limits.Memory>>20)
+	}
+	if time.Duration(wanted.TimeoutMS)*time.Millisecond > p.limits.Timeout {
+		p.runtime.log.Warn("plugin wants more time than its limit", "name", p.name,
+			"wanted_ms", wanted.TimeoutMS, "limit_ms", p.limits.Timeout.Milliseconds())
+	}
 }
 
 func (p *Plugin) describe(ctx context.Context, i *instance) error {

@@ -19,7 +19,7 @@ var built sync.Map // directory → func() ([]byte, error)
 // once per process. The bytes must not be changed.
 func Build(t testing.TB, dir string) []byte {
 	t.Helper()
-	root := Root(t)
+	root, dir := Root(t), filepath.Clean(dir)
 	once, _ := built.LoadOrStore(dir, sync.OnceValues(func() ([]byte, error) { return build(root, dir) }))
 	wasm, err := once.(func() ([]byte, error))()
 	if err != nil {
@@ -36,7 +36,7 @@ func build(root, dir string) ([]byte, error) {
 	defer os.RemoveAll(tmp)
 	out := filepath.Join(tmp, "plugin.wasm")
 	cmd := exec.Command("go", "build", "-buildmode=c-shared", "-trimpath", "-ldflags=-s -w", "-o", out,
-		"./"+filepath.ToSlash(filepath.Clean(dir)))
+		"./"+filepath.ToSlash(dir))
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
 	if text, err := cmd.CombinedOutput(); err != nil {
