@@ -22,13 +22,9 @@ func AppendString(b []byte, s string) []byte {
 // are copied whole.
 func appendEscaped(b []byte, s string, lines bool) []byte {
 	done := 0
-	for i := 0; i < len(s); {
+	for i := skipPlain(s, 0); i < len(s); i = skipPlain(s, i) {
 		c := s[i]
 		if c < utf8.RuneSelf {
-			if c >= ' ' && c != '"' && c != '\\' {
-				i++
-				continue
-			}
 			b = appendControl(append(b, s[done:i]...), c)
 			i++
 			done = i

@@ -1,6 +1,7 @@
 package strictjson
 
 import (
+	"bytes"
 	"strconv"
 	"unicode/utf8"
 )
@@ -145,7 +146,7 @@ func (d *Decoder) scanString(what string) (span, error) {
 		return span{}, d.expected(what)
 	}
 	s := span{start: d.pos + 1}
-	for i := s.start; i < len(d.data); {
+	for i := skipPlain(d.data, s.start); i < len(d.data); i = skipPlain(d.data, i) {
 		c := d.data[i]
 		switch {
 		case c == '"':
@@ -160,8 +161,6 @@ func (d *Decoder) scanString(what string) (span, error) {
 			i += n
 		case c < ' ':
 			return s, &Error{i, "unescaped control character in a string"}
-		case c < utf8.RuneSelf:
-			i++
 		default:
 			r, n := utf8.DecodeRune(d.data[i:])
 			if r == utf8.RuneError && n == 1 {
@@ -224,14 +223,15 @@ func hex4(b []byte) (rune, bool) {
 
 // unescape appends the text of a string's inside, which has been checked.
 func unescape(b, inside []byte) []byte {
-	for i := 0; i < len(inside); {
-		c := inside[i]
-		if c != '\\' {
-			b = append(b, c)
-			i++
-			continue
+	for i := 0; ; {
+		n := bytes.IndexByte(inside[i:], '\\')
+		if n < 0 {
+			return append(b, inside[i:]...)
 		}
-		switch c = inside[i+1]; c {
+		b = append(b, inside[i:i+n]...)
+		i += n
+		c := inside[i+1]
+		switch c {
 		case 'b':
 			c = '\b'
 		case 'f':
@@ -256,7 +256,6 @@ func unescape(b, inside []byte) []byte {
 		b = append(b, c)
 		i += 2
 	}
-	return b
 }
 
 // scanNumber reads a number and says whether it has neither fraction nor exponent.

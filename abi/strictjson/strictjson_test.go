@@ -445,3 +445,28 @@ func BenchmarkValid(b *testing.B) {
 		}
 	}
 }
+
+// Text is read eight bytes at a time: every byte that is special has to be seen
+// at every place among ordinary ones.
+func TestSpecialBytesAtEveryPlace(t *testing.T) {
+	for n := range 40 {
+		for at := range n {
+			for c := range 256 {
+				text := []byte(strings.Repeat("~ !#[]az", 5)[:n])
+				text[at] = byte(c)
+				quoted := `"` + string(text) + `"`
+				if got, want := strictjson.Valid([]byte(quoted)) == nil, json.Valid([]byte(quoted)) && c < 0x80; got != want {
+					t.Fatalf("Valid(%q) = %v, want %v", quoted, got, want)
+				}
+				want, _ := json.Marshal(string(text))
+				var back, wantBack string
+				if err := json.Unmarshal(strictjson.AppendString(nil, string(text)), &back); err != nil {
+					t.Fatalf("AppendString(%q): %v", text, err)
+				}
+				if _ = json.Unmarshal(want, &wantBack); back != wantBack {
+					t.Fatalf("AppendString(%q) stands for %q", text, back)
+				}
+			}
+		}
+	}
+}
