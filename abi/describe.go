@@ -35,7 +35,8 @@ type Skill struct {
 }
 
 // Case is a self-check: the host calls Hook with Request after configuring the
-// plugin with its shipped defaults and compares what Expect names.
+// plugin with the operator's configuration and compares what Expect names. So a
+// case is one that holds whatever a sensible operator configures.
 type Case struct {
 	Name    string `json:"name"`
 	Hook    Hook   `json:"hook"`
