@@ -22,7 +22,7 @@ func (g *guard) answer(q *abi.CheckOutputRequest) (*abi.CheckOutputReply, error)
 	if err != nil {
 		return nil, err
 	}
-	text, base := context(q)
+	text, base := joined(q)
 	all, open := g.scan(text, base, resume, q.StreamPos-int64(base), q.Final)
 	hold := len(text)
 	if !q.Final {
@@ -36,9 +36,9 @@ func (g *guard) answer(q *abi.CheckOutputRequest) (*abi.CheckOutputReply, error)
 	return reply, nil
 }
 
-// context puts the one character that \b looks at before the text, which then
+// joined puts the one character that \b looks at before the text, which then
 // begins at base.
-func context(q *abi.CheckOutputRequest) (text string, base int) {
+func joined(q *abi.CheckOutputRequest) (text string, base int) {
 	open := back(q.Before, 1)
 	return q.Before[open:] + q.Text, len(q.Before) - open
 }
