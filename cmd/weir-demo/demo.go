@@ -42,7 +42,8 @@ func start(ctx context.Context, s settings, stdout, stderr io.Writer) (d *demo, 
 		return d, err
 	}
 	d.stops = append(d.stops, desk.Close)
-	modelURL, err := d.listen(scripted.New(scripted.Options{GuardTemplate: guardTemplate(s.config), Pace: 4 * time.Millisecond}))
+	model := scripted.New(scripted.Options{GuardTemplate: guardTemplate(s.config), Pace: 4 * time.Millisecond})
+	modelURL, err := d.listen(model)
 	if err != nil {
 		return d, err
 	}
@@ -54,7 +55,7 @@ func start(ctx context.Context, s settings, stdout, stderr io.Writer) (d *demo, 
 		fmt.Fprintf(stdout, "%s is in use; the agent gets %s.\n", s.address, address)
 	}
 	fmt.Fprintf(stdout, "support desk (MCP)  %s/mcp\nscripted model      %s/v1\nagent               http://%s\n", deskURL, modelURL, address)
-	d.gateway = gateway.New(gateway.Options{Address: address, Key: agentKey, Out: stdout, Colour: s.colour})
+	d.gateway = gateway.New(gateway.Options{Address: address, Key: agentKey, Out: stdout, Colour: s.colour, ModelCalls: model.AgentCalls})
 	d.stops = append(d.stops, d.gateway.Close)
 
 	d.agent, err = startChild(s.weir, []string{"serve", "--config", s.config}, agentEnvironment(map[string]string{
@@ -147,7 +148,7 @@ func (d *demo) await(ctx context.Context, url string, limit time.Duration) error
 		case <-d.agent.ended:
 			return fmt.Errorf("the agent has ended before it was ready: %v", d.agent.err)
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return fmt.Errorf("waiting for the agent: %w", context.Cause(ctx))
 		}
 	}
 }

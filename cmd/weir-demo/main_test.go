@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -56,9 +57,20 @@ func playAgent(variant string) int {
 			return 6
 		}
 	}
-	err := http.ListenAndServe(os.Getenv("AGENT_BIND_ADDRESS"), gatewaytest.Agent(variant, os.Getenv("NAT_GATEWAY_API_KEY")))
+	err := http.ListenAndServe(os.Getenv("AGENT_BIND_ADDRESS"), gatewaytest.Agent(variant, os.Getenv("NAT_GATEWAY_API_KEY"), askModel))
 	fmt.Fprintln(os.Stderr, err)
 	return 7
+}
+
+// askModel is a call of the agent's model as a host makes it.
+func askModel() {
+	resp, err := http.Post(os.Getenv("LLM_BASE_URL")+"/chat/completions", "application/json",
+		strings.NewReader(`{"stream":true,"messages":[{"role":"user","content":"hello"}]}`))
+	if err != nil {
+		return // the demo misses the call
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	_ = resp.Body.Close()
 }
 
 // safe is a buffer that a child's output and the test may share.

@@ -28,6 +28,9 @@ type Options struct {
 	Colour  bool
 	// Timeout bounds one turn. Default 60 s.
 	Timeout time.Duration
+	// ModelCalls counts the agent's calls of its model so far. Nil: the
+	// expectations about them are not checked.
+	ModelCalls func() int
 }
 
 // Gateway talks to one agent.
@@ -114,6 +117,10 @@ type chatMessage struct {
 func (g *Gateway) turn(ctx context.Context, messages []chatMessage) (*transcript, error) {
 	ctx, cancel := context.WithTimeout(ctx, g.opts.Timeout)
 	defer cancel()
+	before := 0
+	if g.opts.ModelCalls != nil {
+		before = g.opts.ModelCalls()
+	}
 	resp, err := g.post(ctx, messages)
 	if err != nil {
 		return nil, err
@@ -123,9 +130,12 @@ func (g *Gateway) turn(ctx context.Context, messages []chatMessage) (*transcript
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 2000)) // the status says enough
 		return nil, fmt.Errorf("the agent answered %d: %s", resp.StatusCode, bytes.TrimSpace(text))
 	}
-	seen := &transcript{}
+	seen := &transcript{modelCalls: unknown}
 	if err := seen.read(resp.Body, g.print); err != nil {
 		return seen, fmt.Errorf("the stream broke: %w", err)
+	}
+	if g.opts.ModelCalls != nil {
+		seen.modelCalls = g.opts.ModelCalls() - before
 	}
 	return seen, nil
 }

@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -18,10 +19,12 @@ const key = "it's a key"
 
 func play(t *testing.T, variant string) (failures int, output string) {
 	t.Helper()
-	ts := httptest.NewServer(gatewaytest.Agent(variant, key))
+	var asked atomic.Int64
+	ts := httptest.NewServer(gatewaytest.Agent(variant, key, func() { asked.Add(1) }))
 	defer ts.Close()
 	var out bytes.Buffer
-	g := New(Options{Address: ts.Listener.Addr().String(), Key: key, Out: &out})
+	g := New(Options{Address: ts.Listener.Addr().String(), Key: key, Out: &out,
+		ModelCalls: func() int { return int(asked.Load()) }})
 	defer g.Close()
 	return g.Play(t.Context(), Demo()), out.String()
 }
@@ -69,7 +72,7 @@ func TestBadAgents(t *testing.T) {
 }
 
 func TestRefusedAndUnreachable(t *testing.T) {
-	ts := httptest.NewServer(gatewaytest.Agent(gatewaytest.Good, "another key"))
+	ts := httptest.NewServer(gatewaytest.Agent(gatewaytest.Good, "another key", func() {}))
 	var out bytes.Buffer
 	g := New(Options{Address: ts.Listener.Addr().String(), Key: key, Out: &out})
 	defer g.Close()
@@ -95,7 +98,7 @@ func TestCurl(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no curl")
 	}
-	ts := httptest.NewServer(gatewaytest.Agent(gatewaytest.Good, key))
+	ts := httptest.NewServer(gatewaytest.Agent(gatewaytest.Good, key, func() {}))
 	defer ts.Close()
 	g := New(Options{Address: ts.Listener.Addr().String(), Key: key})
 	defer g.Close()

@@ -25,7 +25,7 @@ const (
 )
 
 // shown bounds what is printed of a tool's result, in characters.
-const shown = 110
+const shown = 240
 
 func (p *printer) paint(colour, text string) string {
 	if !p.colour {

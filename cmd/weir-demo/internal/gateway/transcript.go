@@ -21,7 +21,12 @@ type transcript struct {
 	steps  []step
 	texts  []string
 	failed string // the message of the error block
+
+	modelCalls int // that the agent made meanwhile, or unknown
 }
+
+// unknown stands for a number of calls that nobody counts.
+const unknown = -1
 
 type step struct {
 	ID      string `json:"id"`

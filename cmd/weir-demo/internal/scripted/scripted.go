@@ -36,6 +36,7 @@ type Server struct {
 	mu       sync.Mutex
 	requests []Request
 	count    int
+	streamed int
 }
 
 // Request is one call as it came.
@@ -53,6 +54,13 @@ func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Request(nil), s.requests...)
+}
+
+// AgentCalls counts the streamed requests, which are those of the agent itself.
+func (s *Server) AgentCalls() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.streamed
 }
 
 // chatRequest is the part of a Chat Completions request that matters here.
@@ -115,6 +123,9 @@ func (s *Server) record(r Request) (number int) {
 	defer s.mu.Unlock()
 	if s.count++; len(s.requests) == keptRequests {
 		s.requests = s.requests[1:]
+	}
+	if r.Stream {
+		s.streamed++
 	}
 	s.requests = append(s.requests, r)
 	return s.count

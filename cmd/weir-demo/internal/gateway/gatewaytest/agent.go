@@ -23,8 +23,8 @@ const (
 	Silent    = "silent"    // no decision events
 )
 
-// Agent returns the agent.
-func Agent(variant, key string) http.Handler {
+// Agent returns the agent. It calls ask whenever a host would ask its model.
+func Agent(variant, key string, ask func()) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.HasPrefix(r.URL.Path, "/health"):
@@ -33,12 +33,12 @@ func Agent(variant, key string) http.Handler {
 			w.WriteHeader(http.StatusUnauthorized)
 			_, _ = w.Write([]byte(`{"error":"invalid or missing internal API key"}`))
 		default:
-			serve(w, r, variant)
+			serve(w, r, variant, ask)
 		}
 	})
 }
 
-func serve(w http.ResponseWriter, r *http.Request, variant string) {
+func serve(w http.ResponseWriter, r *http.Request, variant string, ask func()) {
 	var body struct {
 		Messages []struct{ Role, Content string }
 	}
@@ -47,13 +47,14 @@ func serve(w http.ResponseWriter, r *http.Request, variant string) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	s := &script{w: w, variant: variant}
+	s := &script{w: w, variant: variant, ask: ask}
 	s.play(body.Messages[len(body.Messages)-1].Content)
 }
 
 type script struct {
 	w       http.ResponseWriter
 	variant string
+	ask     func()
 }
 
 func (s *script) play(question string) {
@@ -117,11 +118,13 @@ func (s *script) run(tool, input, output, decided string, texts ...string) {
 	if s.variant != Eager {
 		s.decision("input", `{"outcome":"passed","decision_source":"llm"}`)
 	}
+	s.ask()
 	s.step("t", "TOOL_START", "tickets_mcp__"+tool, `{"input":`+input+`}`)
 	s.step("t", "TOOL_END", "tickets_mcp__"+tool, `{"input":`+input+`,"output":`+output+`}`)
 	if s.variant == Eager {
 		s.decision("input", `{"outcome":"passed","decision_source":"llm"}`)
 	}
+	s.ask()
 	for _, text := range texts {
 		s.text(text)
 	}
