@@ -36,20 +36,30 @@ func describe(cfg *config.Config) (plugin.Policy, map[string]map[string]string, 
 	prompts := map[string]map[string]string{}
 	for i := range cfg.Plugins.List {
 		p := &cfg.Plugins.List[i]
-		wasm, err := readModule(p.Module)
+		spec, err := specOf(cfg, p)
 		if err != nil {
-			return out, nil, fault.New(fault.Invalid, "plugin %s: %w", p.Name, err)
+			return out, nil, err
 		}
-		spec := plugin.Spec{Name: p.Name, Wasm: wasm, Config: p.Config, Limits: limits(p.Limits), Log: p.Log}
 		prompts[p.Name] = map[string]string{}
-		for _, name := range p.Prompts {
-			text := cfg.Prompts[name].Text
-			spec.Prompts = append(spec.Prompts, abi.Prompt{Name: name, Text: text})
-			prompts[p.Name][name] = text
+		for _, prompt := range spec.Prompts {
+			prompts[p.Name][prompt.Name] = prompt.Text
 		}
 		out.Plugins = append(out.Plugins, spec)
 	}
 	return out, prompts, nil
+}
+
+// specOf reads a plugin's module and says how to load it.
+func specOf(cfg *config.Config, p *config.Plugin) (plugin.Spec, error) {
+	wasm, err := readModule(p.Module)
+	if err != nil {
+		return plugin.Spec{}, fault.New(fault.Invalid, "plugin %s: %w", p.Name, err)
+	}
+	spec := plugin.Spec{Name: p.Name, Wasm: wasm, Config: p.Config, Limits: limits(p.Limits), Log: p.Log}
+	for _, name := range p.Prompts {
+		spec.Prompts = append(spec.Prompts, abi.Prompt{Name: name, Text: cfg.Prompts[name].Text})
+	}
+	return spec, nil
 }
 
 func readModule(path string) ([]byte, error) {

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"weir/abi"
@@ -121,14 +120,4 @@ func canonical(v map[string]any) abi.Raw {
 		panic(fmt.Sprintf("config: a checked value is not JSON: %v", err))
 	}
 	return raw
-}
-
-// PromptDigests are the digests of all prompts by name, for a generation's
-// identity.
-func (c *Config) PromptDigests() map[string]string {
-	out := make(map[string]string, len(c.Prompts))
-	for _, name := range slices.Sorted(maps.Keys(c.Prompts)) {
-		out[name] = c.Prompts[name].SHA256
-	}
-	return out
 }

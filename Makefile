@@ -1,0 +1,64 @@
+# weir: `make help` lists the targets.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+# Tools that no module needs are pinned here.
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+GO ?= go
+FUZZTIME ?= 30s
+FUZZ ?= .
+# Packages whose tests run again under the race detector in `make test`.
+RACED ?= ./host/...
+
+PLUGINS := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard plugins/*/plugin.go)))))
+WASM := GOOS=wasip1 GOARCH=wasm $(GO) build -buildmode=c-shared -trimpath -ldflags='-s -w'
+
+.PHONY: help build plugins demo test race check fuzz clean $(PLUGINS:%=plugin-%)
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
+
+build: plugins ## build the plugins into plugins/dist and the programs into bin
+	@mkdir -p bin
+	$(GO) build -trimpath -o bin/ ./cmd/...
+
+plugins: $(PLUGINS:%=plugin-%) ## build the plugins into plugins/dist
+
+# The go command knows what has changed; make does not try to.
+$(PLUGINS:%=plugin-%): plugin-%:
+	@mkdir -p plugins/dist
+	$(WASM) -o plugins/dist/$*.wasm ./plugins/$*
+
+demo: build ## run four conversations against the agent, without a network or keys
+	bin/weir-demo
+
+test: plugins ## run all tests, those of the host also under the race detector
+	$(GO) test ./...
+	$(GO) test -race $(RACED)
+
+race: plugins ## run all tests under the race detector
+	$(GO) test -race ./...
+
+check: ## format, vet for every system, staticcheck, layout, nothing built is committed
+	@out=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); test -z "$$out" || { echo "not formatted: $$out"; exit 1; }
+	$(GO) mod verify
+	$(GO) vet ./...
+	GOOS=darwin $(GO) vet ./...
+	GOOS=windows $(GO) vet ./...
+	GOOS=wasip1 GOARCH=wasm $(GO) vet ./abi/... ./pdk/... ./plugins/...
+	$(GO) run $(STATICCHECK) ./...
+	$(GO) test -count=1 -run '^Test(Layout|PackageComments|NothingPersonal)' ./host
+	@out=$$(git ls-files '*.wasm' 'bin/*' 'plugins/dist/*'); test -z "$$out" || { echo "built files are committed: $$out"; exit 1; }
+
+fuzz: ## run each fuzz target for FUZZTIME (30s); FUZZ=Name picks some
+	@grep -rE --include='*_test.go' '^func Fuzz\w*' . | sed -E 's/^(.*)\/[^/]*:func (Fuzz\w*).*/\1 \2/' | grep -E "$(FUZZ)" | sort -u | \
+	while read -r package target; do \
+		echo "== $$package $$target"; \
+		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5s "$$package" </dev/null; \
+	done
+
+clean: ## remove what was built
+	rm -rf bin plugins/dist

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net"
+
+	"weir/host"
+)
+
+// serve runs the host until ctx ends. Whatever fails before the listener is
+// open is a refusal to start.
+func (w *weir) serve(ctx context.Context, args []string) int {
+	f := w.flags("serve")
+	path := f.String("config", "", "agent.toml; wins over AGENT_CONFIG_PATH")
+	if _, code, ok := w.parse(f, args, 0); !ok {
+		return code
+	}
+	const refused = "weir refused to start"
+	log, err := w.logger(slog.LevelInfo)
+	if err != nil {
+		return w.refuse(refused, err)
+	}
+	prefix := refused
+	err = host.Serve(ctx, host.Options{ConfigPath: *path, Env: w.env, Logger: log, Started: func(addr net.Addr) {
+		prefix = "weir failed"
+		log.Info("listening", "address", addr.String())
+	}})
+	if err != nil {
+		return w.refuse(prefix, err)
+	}
+	return exitOK
+}

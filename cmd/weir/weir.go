@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+
+	"weir/host/config"
+)
+
+// Exit codes.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// weir is the program with everything that it touches outside itself.
+type weir struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	env            func(string) (string, bool)
+}
+
+// command is one thing that the program can do.
+type command struct {
+	name    string // "serve", "config check"
+	args    string
+	summary string
+	example string
+	run     func(w *weir, ctx context.Context, args []string) int
+}
+
+func commands() []command {
+	return []command{
+		{"serve", "[--config FILE]", "serve the agent until SIGTERM or Ctrl-C, then drain",
+			"weir serve --config agent.toml", (*weir).serve},
+		{"config check", "[--config FILE]", "read the configuration and load the plugins as a start would, without a network",
+			"weir config check", (*weir).configCheck},
+		{"plugin call", "FILE --hook HOOK [--config JSON|@FILE] [--prompt NAME=@FILE] < REQUEST", "run one hook of a module and print its reply",
+			`echo '{"text":"hello","history":[]}' | weir plugin call plugins/dist/input-screen.wasm --hook check_input --config @config.json`, (*weir).pluginCall},
+		{"version", "[--json]", "print the versions of the program and of what it speaks",
+			"weir version", (*weir).version},
+	}
+}
+
+// run finds the command and returns the exit code.
+func (w *weir) run(ctx context.Context, args []string) int {
+	if len(args) == 0 {
+		w.help(w.stderr)
+		return exitUsage
+	}
+	switch args[0] {
+	case "help", "-h", "-help", "--help":
+		w.help(w.stdout)
+		return exitOK
+	case "--version":
+		return w.version(ctx, args[1:])
+	}
+	for _, c := range commands() {
+		words := strings.Fields(c.name)
+		if len(args) >= len(words) && strings.Join(args[:len(words)], " ") == c.name {
+			return c.run(w, ctx, args[len(words):])
+		}
+	}
+	fmt.Fprintf(w.stderr, "weir: unknown command %q; `weir help` lists them\n", strings.Join(args[:min(len(args), 2)], " "))
+	return exitUsage
+}
+
+func (w *weir) help(out io.Writer) {
+	fmt.Fprint(out, "weir hosts an agent whose policy is WebAssembly modules.\n\nCommands:\n")
+	for _, c := range commands() {
+		fmt.Fprintf(out, "  weir %s %s\n      %s\n      e.g. %s\n", c.name, c.args, c.summary, c.example)
+	}
+	fmt.Fprintf(out, `
+FILE is %s in the working directory unless %s names another.
+%s sets what is logged on stderr: debug, info (default), warn or error.
+Exit codes: 0 done, 1 refused or failed, 2 the command line is not understood.
+`, config.DefaultPath, config.PathVariable, config.LogLevelVariable)
+}
+
+// flags begins the flags of a command.
+func (w *weir) flags(name string) *flag.FlagSet {
+	f := flag.NewFlagSet("weir "+name, flag.ContinueOnError)
+	f.SetOutput(w.stderr)
+	f.Usage = func() {
+		for _, c := range commands() {
+			if c.name == name {
+				fmt.Fprintf(f.Output(), "usage: weir %s %s\n%s\n", c.name, c.args, c.summary)
+			}
+		}
+		f.PrintDefaults()
+	}
+	return f
+}
+
+// parse reads flags and arguments in any order. It returns the arguments, and
+// the exit code where the command shall not run.
+func (w *weir) parse(f *flag.FlagSet, args []string, operands int) ([]string, int, bool) {
+	var rest []string
+	for {
+		err := f.Parse(args)
+		if errors.Is(err, flag.ErrHelp) {
+			return nil, exitOK, false
+		}
+		if err != nil {
+			return nil, exitUsage, false
+		}
+		if f.NArg() == 0 {
+			break
+		}
+		rest = append(rest, f.Arg(0))
+		args = f.Args()[1:]
+	}
+	if len(rest) != operands {
+		fmt.Fprintf(w.stderr, "%s: expected %d arguments beside the flags, got %d\n", f.Name(), operands, len(rest))
+		f.Usage()
+		return nil, exitUsage, false
+	}
+	return rest, exitOK, true
+}
+
+// logger writes text to stderr at the level of WEIR_LOG_LEVEL.
+func (w *weir) logger(level slog.Level) (*slog.Logger, error) {
+	if text, _ := w.env(config.LogLevelVariable); strings.TrimSpace(text) != "" {
+		if err := level.UnmarshalText([]byte(strings.TrimSpace(text))); err != nil {
+			return nil, fmt.Errorf("environment %s: expected debug, info, warn or error", config.LogLevelVariable)
+		}
+	}
+	return slog.New(slog.NewTextHandler(w.stderr, &slog.HandlerOptions{Level: level})), nil
+}
+
+// refuse prints every reason of an error on a line of its own.
+func (w *weir) refuse(prefix string, err error) int {
+	for _, p := range config.Problems(err) {
+		fmt.Fprintf(w.stderr, "%s: %s\n", prefix, strings.ReplaceAll(p.Error(), "\n", "\n  "))
+	}
+	return exitFailed
+}
