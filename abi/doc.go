@@ -47,7 +47,9 @@
 // # Messages
 //
 // Messages are JSON objects, read strictly: names are matched exactly, unknown
-// and repeated names are refused, and so is anything that is not valid Unicode.
+// and repeated names are refused, and so is anything that is not valid Unicode
+// or nested deeper than 128 levels. A member that is absent is left out and
+// never null; a value that an author chooses freely, such as a state, may be.
 // Every type here has a JSON Schema in schema/ and golden files in testdata/.
 // Offsets are byte offsets into the UTF-8 text of the same message and lie on
 // rune boundaries. Every request carries now and seed (see [Call]).

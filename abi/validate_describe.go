@@ -25,7 +25,7 @@ func (m *Description) Validate() error {
 	if err := object("config_schema", m.ConfigSchema); err != nil {
 		return err
 	}
-	if err := distinct("prompts", len(m.Prompts), func(i int) string { return m.Prompts[i] }); err != nil {
+	if err := distinct("prompts", "", len(m.Prompts), func(i int) string { return m.Prompts[i] }); err != nil {
 		return err
 	}
 	for i, s := range m.Skills {
@@ -82,30 +82,38 @@ func (m *ConfigureReply) Validate() error {
 			return item("patterns", i, errors.New("bound "+strconv.Itoa(p.Bound)+": expected no negative number"))
 		}
 	}
-	if err := distinct("patterns", len(m.Patterns), func(i int) string { return m.Patterns[i].ID }); err != nil {
+	if err := distinct("patterns", "id", len(m.Patterns), func(i int) string { return m.Patterns[i].ID }); err != nil {
 		return err
 	}
-	return distinct("prompts", len(m.Prompts), func(i int) string { return m.Prompts[i] })
+	return distinct("prompts", "", len(m.Prompts), func(i int) string { return m.Prompts[i] })
 }
 
 func outside(name string, n, most int) error {
 	return errors.New(name + " " + strconv.Itoa(n) + ": expected 0 to " + strconv.Itoa(most))
 }
 
-// distinct checks that n names are there and differ.
-func distinct(list string, n int, name func(int) string) error {
+// distinct checks that the names of n items are there and differ. Member is
+// where an item has its name, empty if it is nothing else.
+func distinct(list, member string, n int, name func(int) string) error {
 	seen := make(map[string]bool, n)
 	for i := range n {
 		switch s := name(i); {
 		case s == "":
-			return item(list, i, errors.New("empty"))
+			return item(list, i, under(member, errors.New("empty")))
 		case seen[s]:
-			return item(list, i, errors.New(quoted(s)+" is there already"))
+			return item(list, i, under(member, errors.New(quoted(s)+" is there already")))
 		default:
 			seen[s] = true
 		}
 	}
 	return nil
+}
+
+func under(member string, err error) error {
+	if member == "" {
+		return err
+	}
+	return within(member, err)
 }
 
 func pluginName(s string) bool {

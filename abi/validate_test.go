@@ -160,8 +160,8 @@ func TestStepReply(t *testing.T) {
 		{"answer with a reason", v(abi.Action{Type: "answer", Reason: "x"}), `action: reason: belongs to type "fail", not to "answer"`},
 		{"fail with a question", v(abi.Action{Type: "fail", Ask: ask}), `action: ask: belongs to type "ask", not to "fail"`},
 		{"call without a name", v(abi.Action{Type: "tools", Calls: []abi.ToolCall{{ID: "1"}}}), `action: calls[0]: name: empty`},
-		{"call without an id", v(abi.Action{Type: "tools", Calls: []abi.ToolCall{{Name: "get"}}}), `action: calls[0]: empty`},
-		{"two calls of one id", v(abi.Action{Type: "tools", Calls: []abi.ToolCall{calls[0], calls[0]}}), `action: calls[1]: "1" is there already`},
+		{"call without an id", v(abi.Action{Type: "tools", Calls: []abi.ToolCall{{Name: "get"}}}), `action: calls[0]: id: empty`},
+		{"two calls of one id", v(abi.Action{Type: "tools", Calls: []abi.ToolCall{calls[0], calls[0]}}), `action: calls[1]: id: "1" is there already`},
 
 		{"unknown alias", m(func(q *abi.ModelRequest) { q.Model = "gpt" }), `action: request: model "gpt": expected one of agent, guard`},
 		{"neither messages nor prompt", m(func(q *abi.ModelRequest) { q.Messages = nil }), `action: request: expected either messages or a prompt`},
@@ -170,7 +170,7 @@ func TestStepReply(t *testing.T) {
 		{"prompt without a name", m(func(q *abi.ModelRequest) { q.Messages, q.Prompt = nil, &abi.PromptUse{} }), `action: request: prompt: name: empty`},
 		{"one variable twice", m(func(q *abi.ModelRequest) {
 			q.Messages, q.Prompt = nil, &abi.PromptUse{Name: "p", Vars: []abi.Var{{Name: "a"}, {Name: "a"}}}
-		}), `action: request: prompt: vars[1]: "a" is there already`},
+		}), `action: request: prompt: vars[1]: name: "a" is there already`},
 		{"cold", m(func(q *abi.ModelRequest) { q.Temperature = &low }), `action: request: temperature: expected 0 to 2`},
 		{"hot", m(func(q *abi.ModelRequest) { q.Temperature = &high }), `action: request: temperature: expected 0 to 2`},
 		{"negative tokens", m(func(q *abi.ModelRequest) { q.MaxTokens = -1 }), `action: request: max_tokens -1: expected 0 to 2147483647`},
@@ -196,9 +196,9 @@ func TestStepReply(t *testing.T) {
 		{"radio without options", human(abi.AskHuman{Kind: "radio", Text: "x"}), `action: ask: options: expected at least one`},
 		{"options of a text", human(abi.AskHuman{Kind: "text", Text: "x", Options: []abi.Option{{ID: "a", Label: "A"}}}), `action: ask: options: belong to kind "radio" only`},
 		{"placeholder of a choice", human(abi.AskHuman{Kind: "binary_choice", Text: "x", Placeholder: "y"}), `action: ask: placeholder: belongs to kind "text" only`},
-		{"option without id", human(abi.AskHuman{Kind: "radio", Text: "x", Options: []abi.Option{{Label: "A"}}}), `action: ask: options[0]: empty`},
+		{"option without id", human(abi.AskHuman{Kind: "radio", Text: "x", Options: []abi.Option{{Label: "A"}}}), `action: ask: options[0]: id: empty`},
 		{"option without label", human(abi.AskHuman{Kind: "radio", Text: "x", Options: []abi.Option{{ID: "a"}}}), `action: ask: options[0]: label: empty`},
-		{"two options of one id", human(abi.AskHuman{Kind: "radio", Text: "x", Options: []abi.Option{{ID: "a", Label: "A"}, {ID: "a", Label: "B"}}}), `action: ask: options[1]: "a" is there already`},
+		{"two options of one id", human(abi.AskHuman{Kind: "radio", Text: "x", Options: []abi.Option{{ID: "a", Label: "A"}, {ID: "a", Label: "B"}}}), `action: ask: options[1]: id: "a" is there already`},
 	})
 }
 
@@ -249,8 +249,8 @@ func TestConfigureReply(t *testing.T) {
 		{"error", v(abi.ConfigureReply{Error: "max_chars: expected a number"}), ""},
 		{"error and more", v(abi.ConfigureReply{Error: "x", HoldBack: 1}), `error: nothing else may stand beside it`},
 		{"patterns", v(abi.ConfigureReply{Patterns: []abi.Pattern{{ID: "a", Expr: "x", Bound: 5}, {ID: "b", Expr: "x"}}, LookBehind: 65536}), ""},
-		{"one pattern twice", v(abi.ConfigureReply{Patterns: []abi.Pattern{{ID: "a", Expr: "x"}, {ID: "a", Expr: "y"}}}), `patterns[1]: "a" is there already`},
-		{"pattern without id", v(abi.ConfigureReply{Patterns: []abi.Pattern{{Expr: "x"}}}), `patterns[0]: empty`},
+		{"one pattern twice", v(abi.ConfigureReply{Patterns: []abi.Pattern{{ID: "a", Expr: "x"}, {ID: "a", Expr: "y"}}}), `patterns[1]: id: "a" is there already`},
+		{"pattern without id", v(abi.ConfigureReply{Patterns: []abi.Pattern{{Expr: "x"}}}), `patterns[0]: id: empty`},
 		{"pattern without expression", v(abi.ConfigureReply{Patterns: []abi.Pattern{{ID: "a"}}}), `patterns[0]: expr: empty`},
 		{"negative bound", v(abi.ConfigureReply{Patterns: []abi.Pattern{{ID: "a", Expr: "x", Bound: -1}}}), `patterns[0]: bound -1: expected no negative number`},
 		{"far look behind", v(abi.ConfigureReply{LookBehind: 65537}), `look_behind 65537: expected 0 to 65536`},

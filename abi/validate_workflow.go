@@ -60,7 +60,7 @@ func (m *Action) validateCalls() error {
 			return item("calls", i, errors.New("name: empty"))
 		}
 	}
-	return distinct("calls", len(m.Calls), func(i int) string { return m.Calls[i].ID })
+	return distinct("calls", "id", len(m.Calls), func(i int) string { return m.Calls[i].ID })
 }
 
 func (m *AskHuman) validate() error {
@@ -81,7 +81,7 @@ func (m *AskHuman) validate() error {
 			return item("options", i, errors.New("label: empty"))
 		}
 	}
-	return distinct("options", len(m.Options), func(i int) string { return m.Options[i].ID })
+	return distinct("options", "id", len(m.Options), func(i int) string { return m.Options[i].ID })
 }
 
 // validate checks a request to a model. A guardrail has no tools, no stream and
@@ -105,7 +105,7 @@ func (m *ModelRequest) validate(workflow bool) error {
 		return within("prompt", m.Prompt.validate())
 	}
 	if m.Tools != nil {
-		if err := distinct("tools", len(m.Tools.Names), func(i int) string { return m.Tools.Names[i] }); err != nil {
+		if err := distinct("tools", "", len(m.Tools.Names), func(i int) string { return m.Tools.Names[i] }); err != nil {
 			return err
 		}
 	}
@@ -121,7 +121,7 @@ func (m *PromptUse) validate() error {
 	if m.Name == "" {
 		return errors.New("name: empty")
 	}
-	return distinct("vars", len(m.Vars), func(i int) string { return m.Vars[i].Name })
+	return distinct("vars", "name", len(m.Vars), func(i int) string { return m.Vars[i].Name })
 }
 
 // validate checks that a message has exactly one of its three forms.

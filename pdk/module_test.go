@@ -53,6 +53,7 @@ func build(t testing.TB, name string) []byte {
 type module struct {
 	t    testing.TB
 	inst api.Module
+	fns  map[string]api.Function // each look-up makes a stack of 10 KiB
 	logs []string
 
 	stderr bytes.Buffer
@@ -64,7 +65,7 @@ func instantiate(t testing.TB, name string) *module {
 	rt := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCompilationCache(compiled))
 	t.Cleanup(func() { rt.Close(ctx) })
 	wasi_snapshot_preview1.MustInstantiate(ctx, rt)
-	m := &module{t: t}
+	m := &module{t: t, fns: map[string]api.Function{}}
 	_, err := rt.NewHostModuleBuilder(abi.ImportModule).NewFunctionBuilder().
 		WithFunc(func(_ context.Context, inst api.Module, level int32, ptr, n uint32) {
 			text, _ := inst.Memory().Read(ptr, n)
@@ -80,18 +81,25 @@ func instantiate(t testing.TB, name string) *module {
 	return m
 }
 
+func (m *module) fn(name string) api.Function {
+	if m.fns[name] == nil {
+		m.fns[name] = m.inst.ExportedFunction(name)
+	}
+	return m.fns[name]
+}
+
 // call does what a host does with the direct carrier.
 func (m *module) call(hook abi.Hook, request string) (string, error) {
 	m.t.Helper()
 	ctx := context.Background()
-	at, err := m.inst.ExportedFunction(abi.ExportAlloc).Call(ctx, uint64(len(request)))
+	at, err := m.fn(abi.ExportAlloc).Call(ctx, uint64(len(request)))
 	if err != nil {
 		return "", err
 	}
 	if !m.inst.Memory().WriteString(uint32(at[0]), request) {
 		m.t.Fatalf("weir_alloc answered %d", at[0])
 	}
-	packed, err := m.inst.ExportedFunction(string(hook)).Call(ctx, at[0], uint64(len(request)))
+	packed, err := m.fn(string(hook)).Call(ctx, at[0], uint64(len(request)))
 	if err != nil {
 		return "", err
 	}
@@ -254,13 +262,13 @@ func TestForeignRequestTraps(t *testing.T) {
 		m := instantiate(t, "noshouting")
 		const request = `{"now":0,"seed":"0"}`
 		ctx := context.Background()
-		at, err := m.inst.ExportedFunction(abi.ExportAlloc).Call(ctx, uint64(len(request)))
+		at, err := m.fn(abi.ExportAlloc).Call(ctx, uint64(len(request)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		m.inst.Memory().WriteString(uint32(at[0]), request)
 		ptr, n := move(at[0])
-		if _, err := m.inst.ExportedFunction("describe").Call(ctx, ptr, n); err == nil || !strings.Contains(err.Error(), "unreachable") {
+		if _, err := m.fn("describe").Call(ctx, ptr, n); err == nil || !strings.Contains(err.Error(), "unreachable") {
 			t.Errorf("%s: %v, want a trap", name, err)
 		}
 		if len(m.logs) != 1 || !strings.Contains(m.logs[0], "weir_alloc") {
