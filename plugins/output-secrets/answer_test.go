@@ -51,7 +51,7 @@ func TestSecretsAreCutAtTheirStart(t *testing.T) {
 			check("one at a time", chars(text)...)
 			check("then more", text, " and more")
 			cs := chars(text)
-			for i := range cs {
+			for i := max(0, len(cs)-80); i < len(cs); i++ {
 				check("split", strings.Join(cs[:i], ""), strings.Join(cs[i:], ""))
 			}
 		}
