@@ -292,3 +292,10 @@ func BenchmarkMatch(b *testing.B) {
 		})
 	}
 }
+
+func BenchmarkCompile(b *testing.B) {
+	const expr = `(?is)\b(?:give|show|tell|explain|help)\b.{0,80}\b(?:method|plan|how\s+to)\b.{0,160}\b(?:commit|abuse)\b.{0,160}\b(?:refund\s+fraud|loss\s+prevention)\b`
+	for b.Loop() {
+		compile(b, expr)
+	}
+}
