@@ -17,6 +17,9 @@ func (h *Handler) Workflow(c *fiber.Ctx, caller any) error {
 	if !ok {
 		return fault.New(fault.Internal, "stream: the caller is a %T", caller)
 	}
+	if !c.Request().Header.IsHTTP11() { // an older client would take chunk sizes for text
+		return refuse(c, fault.New(fault.Invalid, "invalid workflow request: a stream needs HTTP/1.1"))
+	}
 	turns, err := decodeRequest(c.BodyRaw()) // raw: never inflated
 	if err != nil {
 		return refuse(c, err)
