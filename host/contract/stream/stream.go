@@ -155,7 +155,10 @@ func (h *Handler) begin(req run.Request, filter stepFilter, conn net.Conn) *stre
 		leave(nil)
 		return nil
 	}
-	unwatch := h.watch.add(conn, func() { leave(errClientGone) })
+	unwatch := h.watch.add(conn, func() {
+		leave(errClientGone)
+		_ = conn.SetWriteDeadline(time.Now()) // a write in progress would wait for the stall limit
+	})
 	s.body = newBody(client, out.blocks, h.opts.KeepAlive, func() {
 		unwatch()
 		leave(errClientGone)

@@ -139,6 +139,35 @@ func TestClientDoesNotRead(t *testing.T) {
 	}
 }
 
+// A client that neither reads nor closes but says that it will send no more
+// has left as well: its writer does not wait for the stall limit.
+func TestClientLeavesUnread(t *testing.T) {
+	full := make(chan struct{})
+	h := start(t, runner(func(ctx context.Context, _ run.Request, out run.Observer) {
+		out.Started(info)
+		text := strings.Repeat("x", 64<<10)
+		for n := 0; ctx.Err() == nil; n++ {
+			if n == 200 { // more than the socket's buffers hold
+				close(full)
+			}
+			out.Text(text)
+		}
+	}), stream.Options{}, server.Options{})
+	c, _ := h.ask(t)
+	until(t, 5*time.Second, "the stream is open", func() bool { return h.handler.Open() == 1 })
+	select {
+	case <-full:
+	case <-time.After(500 * time.Millisecond): // the backlog is full before that
+	}
+	_ = c.(*net.TCPConn).CloseWrite()
+	until(t, time.Second, "the run is forgotten", func() bool { return h.handler.Open() == 0 })
+	begin := time.Now()
+	h.server.Stop(context.Background())
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("the writer was held for %v", took)
+	}
+}
+
 // Each event reaches the client by itself, the head before the first.
 func TestFlushPerEvent(t *testing.T) {
 	next := make(chan struct{})
