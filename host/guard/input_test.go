@@ -190,11 +190,18 @@ func TestBadVerdictBlocks(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, allow := range []bool{false, true} {
+				asked := 0
 				s := must(New([]Guard{{Name: "g", AllowOnError: allow, Input: saying(c.v)}}, Options{InputBlockMessage: "Sorry."})).Session(
-					SessionOptions{Stamp: stamp, Ask: func(context.Context, string, *abi.ModelRequest) abi.AskReply { return abi.AskReply{} }})
+					SessionOptions{Stamp: stamp, Ask: func(context.Context, string, *abi.ModelRequest) abi.AskReply {
+						asked++
+						return abi.AskReply{}
+					}})
 				v, err := s.CheckInput(t.Context(), turns)
 				if err != nil || v.Blocked == allow || v.Blocked && v.Message != "Sorry." {
 					t.Errorf("allow %v: verdict %+v, %v", allow, v, err)
+				}
+				if asked > abi.MaxAskRounds {
+					t.Errorf("%d model calls, want at most %d", asked, abi.MaxAskRounds)
 				}
 				if !strings.Contains(string(v.Decision), `"verdict":"error","reason_code":"bad_reply"`) {
 					t.Errorf("decision %s", v.Decision)

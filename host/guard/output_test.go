@@ -51,6 +51,16 @@ func TestOutputDecision(t *testing.T) {
 	})
 }
 
+// A guard whose cut came behind another's did not block.
+func TestOnlyTheCutThatEndedItCounts(t *testing.T) {
+	v := decide(t, []*fake{named(secretCut(0, "0", "late"), "a"), named(secretCut(1, "1", "early"), "b")}, "early late", 1)
+	for _, want := range []string{`"pattern_index":1`, `"name":"a","digest":"d-a","mode":"enforce","verdict":"allow"`, `"name":"b","digest":"d-b","mode":"enforce","verdict":"block"`} {
+		if !strings.Contains(string(v.Decision), want) {
+			t.Errorf("decision %s, want %s", v.Decision, want)
+		}
+	}
+}
+
 // once is an entry of a guard that was called once only.
 func once(entry string) string { return strings.Replace(entry, `"fuel":14`, `"fuel":7`, 1) }
 

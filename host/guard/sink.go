@@ -24,7 +24,6 @@ type Sink struct {
 	in        assembler
 	cancel    context.CancelCauseFunc // set when the worker has started
 	finishing bool
-	dropping  bool   // cut or ended: later text has no reader
 	pushed    uint64 // Push calls so far
 	settled   uint64 // of these, looked at
 	waiters   []waiter
@@ -38,7 +37,7 @@ type waiter struct {
 
 func (k *Sink) init(s *Session) {
 	k.session = s
-	k.stream = newStream(s, k.stop)
+	k.stream = newStream(s, func() { close(k.cutCh) })
 	k.in.max = s.chain.opts.MaxOutputChars
 	k.wake = make(chan struct{}, 1)
 	k.cutCh = make(chan struct{})
@@ -58,9 +57,6 @@ func (k *Sink) Push(text string) {
 		return
 	}
 	k.in.add(text)
-	if k.dropping {
-		return
-	}
 	k.pushed++
 	if k.cancel == nil {
 		k.start()
@@ -86,7 +82,6 @@ func (k *Sink) signal() {
 // Text that arrives during a look is looked at together in the next.
 func (k *Sink) work(ctx context.Context) {
 	defer close(k.done)
-	defer k.drop()
 	for {
 		select {
 		case <-k.wake:
@@ -120,18 +115,6 @@ func (k *Sink) settle(pushed uint64) {
 	}
 	clear(k.waiters[len(waiting):])
 	k.waiters = waiting
-}
-
-func (k *Sink) drop() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.dropping = true
-}
-
-// stop is told by the stream that the answer is cut.
-func (k *Sink) stop() {
-	k.drop()
-	close(k.cutCh)
 }
 
 // Cut is closed once the answer is cut for good. The rest before the cut and

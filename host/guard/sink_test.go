@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"weir/abi"
 )
@@ -102,14 +103,38 @@ func TestContextEndsTheSink(t *testing.T) {
 func TestFinishEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
+		released := ""
 		s := must(New([]Guard{passAll()}, Options{})).Session(SessionOptions{
-			Stamp: stamp, Release: func(string) { <-ctx.Done() }})
+			Stamp: stamp, Release: func(text string) {
+				released += text
+				<-ctx.Done()
+				time.Sleep(time.Second) // so that Finish has seen it too
+			}})
 		s.Sink().Push("text")
 		synctest.Wait()
 		s.Sink().Push("more")
 		go cancel()
 		s.Sink().Finish(ctx)
+		if released != "text" {
+			t.Errorf("released %q, want nothing after the context ended", released)
+		}
 	})
+}
+
+// The context may end between the two parts of a split fragment.
+func TestNothingIsReleasedAfterTheContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	released := ""
+	s := must(New([]Guard{passAll()}, Options{})).Session(SessionOptions{
+		Context: ctx, Stamp: stamp, Release: func(text string) {
+			released += text
+			cancel()
+		}})
+	s.Sink().Push(`{"a":1}`)
+	s.Sink().Finish(t.Context())
+	if released != "{" {
+		t.Errorf("released %q", released)
+	}
 }
 
 // After a cut the channel is closed, later text is dropped and counted, and
@@ -153,6 +178,7 @@ func TestFinishWithoutText(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := s.Sink().Finish(t.Context())
+	s.Sink().Push("late")
 	if called || v.Cut || v.RawChars != 0 {
 		t.Errorf("called %v, verdict %+v", called, v)
 	}
