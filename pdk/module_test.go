@@ -28,6 +28,9 @@ var (
 // build compiles a plugin of testdata once, as plugins are built.
 func build(t testing.TB, name string) []byte {
 	t.Helper()
+	if raceDetector {
+		t.Skip("modules are tested without the race detector")
+	}
 	once, _ := built.LoadOrStore(name, sync.OnceValues(func() ([]byte, error) {
 		dir, err := os.MkdirTemp("", "weir-pdk-")
 		if err != nil {

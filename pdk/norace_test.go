@@ -1,0 +1,5 @@
+//go:build !race
+
+package pdk_test
+
+const raceDetector = false
