@@ -341,7 +341,7 @@ func TestRawKeepsTheText(t *testing.T) {
 	if err := d.End(); err != nil {
 		t.Fatal(err)
 	}
-	if raw = append(raw, 'x'); data[len(data)-1] != ' ' {
+	if _ = append(raw, 'x'); data[len(data)-1] != ' ' {
 		t.Error("appending to a raw value writes into the data")
 	}
 	compact, err := strictjson.Compact(nil, data)
