@@ -158,6 +158,7 @@ func (g *fakeGuards) CheckInput(ctx context.Context, turns []abi.Turn) (InputVer
 	sc := g.w.script
 	if sc.leave == "input" {
 		g.w.cancel()
+		<-ctx.Done()
 		return InputVerdict{}, ctx.Err()
 	}
 	if sc.failIn {
@@ -241,7 +242,7 @@ func (w *world) Complete(ctx context.Context, call *ModelCall, onText func(strin
 	if w.script.leave == "model" {
 		w.cancel()
 	}
-	if w.script.hang {
+	if w.script.hang || w.script.leave == "model" {
 		<-ctx.Done()
 	}
 	if ctx.Err() != nil {

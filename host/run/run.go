@@ -17,7 +17,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"strconv"
@@ -124,9 +123,13 @@ func New(deps Deps, opts Options) (*Engine, error) {
 	return &Engine{deps: deps, opts: opts}, nil
 }
 
+// CodeDrain marks the cause of a context that ends because the host stops.
+const CodeDrain = "drain"
+
 // Run performs one run to its end and returns the terminal state. Cancelling
 // ctx means that the client has left: the model stream and the tool call end
-// at once and nothing more is shown.
+// at once and nothing more is shown. With a cause of code [CodeDrain] the
+// client is still there: the run fails, and what was decided is shown.
 func (e *Engine) Run(ctx context.Context, req Request, out Observer) State {
 	policy, release := e.deps.Policy()
 	defer release()
@@ -172,9 +175,11 @@ type run struct {
 	out    *shown
 
 	client context.Context // ends when the client leaves
-	ctx    context.Context // ends with client, and when the running time is over
+	leave  context.CancelCauseFunc
+	ctx    context.Context // ends with client, at a drain, and when the running time is over
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
+	follow func() bool // stops following the caller's context
 	span   *telemetry.RunSpan
 
 	state       State
@@ -199,8 +204,9 @@ func (e *Engine) begin(ctx context.Context, req Request, policy Policy, out Obse
 		Roles: req.Principal.Roles, Pseudonym: req.Principal.Pseudonym,
 		Generation: policy.Generation(), Traceparent: req.Traceparent,
 	})
-	r.client = ctx
-	r.ctx, r.cancel = context.WithCancelCause(ctx)
+	r.client, r.leave = context.WithCancelCause(context.WithoutCancel(ctx))
+	r.ctx, r.cancel = context.WithCancelCause(r.client)
+	r.follow = context.AfterFunc(ctx, func() { r.interrupt(context.Cause(ctx)) })
 	r.timer = time.AfterFunc(e.opts.Timeout, func() { r.cancel(errTime) })
 	r.info = Info{RunID: req.RunID, StepID: e.opts.NewID(), TraceID: telemetry.TraceID(ctx),
 		RequestID: req.RequestID, Generation: policy.Generation()}
@@ -216,8 +222,23 @@ func (e *Engine) begin(ctx context.Context, req Request, policy Policy, out Obse
 
 // stop ends what the run holds; it is called once, at the very end.
 func (r *run) stop() {
+	r.follow()
 	r.timer.Stop()
-	r.cancel(context.Canceled)
+	r.leave(context.Canceled)
+}
+
+// drainGrace is how long a run may still decide and show what it holds when
+// the host stops.
+const drainGrace = time.Second
+
+// interrupt ends the run because the caller's context has ended.
+func (r *run) interrupt(cause error) {
+	if fault.CodeOf(cause) != CodeDrain {
+		r.leave(cause)
+		return
+	}
+	r.cancel(cause)
+	time.AfterFunc(drainGrace, func() { r.leave(cause) })
 }
 
 // stamp returns a clock and a seed for plugins.
@@ -301,7 +322,7 @@ func (r *run) failed(err error) *ending {
 	if r.client.Err() != nil {
 		return &ending{state: Cancelled}
 	}
-	if cause := context.Cause(r.ctx); errors.Is(cause, errTime) {
+	if cause := context.Cause(r.ctx); cause != nil {
 		err = cause
 	}
 	r.opts.Logger.Warn("run failed", "run", r.req.RunID, "kind", fault.Of(err).String(), "error", err)

@@ -241,3 +241,28 @@ func TestLargeRun(t *testing.T) {
 	}
 	kinds(t, all)
 }
+
+// TestDrain: when the host stops, the client is still there: what the guards
+// let pass is shown, then the output decision, the one error block and the end
+// (DECISIONS, approvals: at drain).
+func TestDrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		w := &world{script: script{question: "Hello", hang: true,
+			model: []modelTurn{{text: []string{"Half an"}}}}, cancel: func() {}}
+		done := make(chan State)
+		go func() { done <- newEngine(t, w).Run(ctx, request(w.script), notes{w}) }()
+		synctest.Wait()
+		cancel(fault.Coded(fault.Unavailable, CodeDrain, "the host is stopping"))
+		if got := <-done; got != Failed {
+			t.Errorf("state %s, want %s", got, Failed)
+		}
+		all := strings.Join(w.lines, "\n")
+		for _, want := range []string{`text "Half an"`, "guardrail_output", "error run", "WORKFLOW_END"} {
+			if !strings.Contains(all, want) {
+				t.Errorf("the client was not shown %s:\n%s", want, all)
+			}
+		}
+		time.Sleep(2 * drainGrace) // the grace's timer
+	})
+}

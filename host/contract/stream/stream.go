@@ -42,7 +42,7 @@ type Runner interface {
 // Codes of the causes that end a run's context.
 const (
 	CodeClientGone = "client_gone"
-	CodeDrain      = "drain"
+	CodeDrain      = run.CodeDrain
 )
 
 var (
