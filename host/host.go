@@ -58,6 +58,7 @@ func Serve(ctx context.Context, opts Options) error {
 // Host is a running agent host.
 type Host struct {
 	log    *slog.Logger
+	tracer *telemetry.Tracer
 	cfg    *config.Config
 	addr   net.Addr
 	policy atomic.Pointer[policy]
@@ -89,8 +90,7 @@ func (h *Host) start(ctx context.Context, opts Options) error {
 	for _, w := range cfg.Warnings {
 		h.log.Warn(w)
 	}
-	tracer, err := h.startTelemetry(ctx)
-	if err != nil {
+	if err := h.startTelemetry(ctx); err != nil {
 		return err
 	}
 	if err := h.startPolicy(ctx); err != nil {
@@ -107,7 +107,7 @@ func (h *Host) start(ctx context.Context, opts Options) error {
 	engine, err := run.New(run.Deps{Policy: h.take, Model: models, Tools: tools, Log: h.startStore()}, run.Options{
 		Name: cfg.Agent.Name + ".invoke", MaxToolCalls: cfg.Agent.MaxToolCalls, Timeout: cfg.Agent.RequestTimeout,
 		InputDecision: cfg.Guard.InputDecision, OutputDecision: cfg.Guard.OutputDecision,
-		Tracer: tracer, Logger: h.log,
+		Tracer: h.tracer, Logger: h.log,
 	})
 	if err != nil {
 		return err
@@ -130,24 +130,25 @@ func (h *Host) Stop(ctx context.Context) error {
 
 func (h *Host) onStop(f func(context.Context) error) { h.stop = append(h.stop, f) }
 
-func (h *Host) startTelemetry(ctx context.Context) (*telemetry.Tracer, error) {
+func (h *Host) startTelemetry(ctx context.Context) error {
 	t := h.cfg.Telemetry
 	exporter, err := export.Start(ctx, export.Options{
 		ServiceName: h.cfg.Agent.Name, Version: h.cfg.Agent.Version, Runtime: stream.Runtime, Logger: h.log})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	h.onStop(exporter.Shutdown)
 	var provider trace.TracerProvider
 	if exporter != nil {
 		provider = exporter.TracerProvider()
 	}
-	return telemetry.New(provider, telemetry.Options{
+	h.tracer = telemetry.New(provider, telemetry.Options{
 		Runtime: stream.Runtime, Agent: h.cfg.Agent.Name,
 		CaptureContent: t.CaptureContent, ContentMaxChars: t.ContentMaxChars,
 		CaptureGuardContent: t.GuardContent, GuardMaxChars: t.GuardMaxChars,
 		CapturePseudonym: t.UserID,
-	}), nil
+	})
+	return nil
 }
 
 func (h *Host) startPolicy(ctx context.Context) error {
@@ -160,6 +161,7 @@ func (h *Host) startPolicy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p.tracer, p.log = h.tracer, h.log
 	h.policy.Store(p)
 	h.onStop(p.generation.Close)
 	h.log.Info("policy loaded", "generation", p.generation.Short(), "plugins", len(p.generation.Plugins()))

@@ -2,11 +2,13 @@ package host
 
 import (
 	"context"
+	"log/slog"
 
 	"weir/abi"
 	"weir/host/guard"
 	"weir/host/plugin"
 	"weir/host/run"
+	"weir/host/telemetry"
 )
 
 // policy is one generation as runs see it: its workflow, its guard chain and
@@ -16,6 +18,8 @@ type policy struct {
 	workflow   *plugin.Plugin
 	chain      *guard.Chain
 	prompts    map[string]map[string]string // plugin, name, text
+	tracer     *telemetry.Tracer
+	log        *slog.Logger
 }
 
 func (p *policy) Generation() string { return p.generation.ID() }
@@ -33,12 +37,33 @@ func (p *policy) Prompt(plugin, name string) (string, bool) {
 
 func (p *policy) Guards(ctx context.Context, s run.GuardSession) run.Guards {
 	return guards{p.chain.Session(guard.SessionOptions{
-		Context: ctx,
-		Roles:   s.Roles,
-		Stamp:   func() abi.Call { return s.Call },
-		Ask:     s.Ask,
-		Release: s.Release,
+		Context:  ctx,
+		Roles:    s.Roles,
+		Stamp:    func() abi.Call { return s.Call },
+		Ask:      s.Ask,
+		Release:  s.Release,
+		Observer: observer{ctx, p},
 	})}
+}
+
+// observer records the verdicts of one run's guards.
+type observer struct {
+	ctx    context.Context
+	policy *policy
+}
+
+// GuardVerdict implements guard.Observer. A verdict's reason is the guest's own
+// text and stays out of spans and the log.
+func (o observer) GuardVerdict(v guard.Verdict) {
+	failure := ""
+	if v.Err != nil {
+		failure = v.ReasonCode
+		o.policy.log.Warn("a guardrail failed", "plugin", v.Guard, "stage", v.Stage, "error", v.Err)
+	}
+	o.policy.tracer.GuardVerdict(o.ctx, telemetry.GuardVerdict{
+		Stage: v.Stage, Name: v.Guard, Digest: v.Digest, Verdict: v.Verdict,
+		ReasonCode: v.ReasonCode, Fuel: v.Fuel, Took: v.Took, Failure: failure,
+	})
 }
 
 // guards gives a guard session the engine's own result types.

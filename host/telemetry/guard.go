@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
@@ -82,48 +83,43 @@ func (s *OutputGuardSpan) End(decision []byte, rawChars int) {
 	s.span.span.End()
 }
 
-// GuardStart names one guardrail and the hook that is called.
-type GuardStart struct {
-	Hook   string // check_input, check_tool_call, …
-	Name   string // the plugin's
-	Digest string
-	Mode   string // enforce or monitor
+// GuardVerdict is what one guardrail said at one stage of a run.
+type GuardVerdict struct {
+	Stage      string // input, output, tool_call, tool_result, display
+	Name       string // the plugin's
+	Digest     string
+	Verdict    string
+	ReasonCode string
+	Fuel       uint64
+	Took       time.Duration
+	Failure    string // the code of the plugin's failure, if it failed
 }
 
-// GuardSpan is one guardrail's own verdict. Its methods do nothing on nil.
-type GuardSpan struct{ span }
-
-// StartGuard begins the span of one guardrail's verdict.
-func (t *Tracer) StartGuard(ctx context.Context, start GuardStart) (context.Context, *GuardSpan) {
+// GuardVerdict records one guardrail's verdict as a span that ends now and
+// began when the guardrail was first called.
+func (t *Tracer) GuardVerdict(ctx context.Context, v GuardVerdict) {
 	if t == nil {
-		return ctx, nil
-	}
-	ctx, s := t.start(ctx, SpanGuardPrefix+start.Hook, trace.SpanKindInternal,
-		attribute.String(AttrOpenInferenceKind, KindGuardrail),
-		attribute.String(AttrGuardName, start.Name),
-		attribute.String(AttrGuardDigest, start.Digest),
-		attribute.String(AttrGuardMode, start.Mode),
-		attribute.String(AttrGuardFramework, framework))
-	return ctx, &GuardSpan{span: s}
-}
-
-// End ends the span with the verdict and its reason code. Failure is the code
-// of the plugin's failure, if it failed.
-func (s *GuardSpan) End(verdict, reasonCode string, fuel uint64, failure string) {
-	if s == nil {
 		return
 	}
-	if verdict != "" {
-		s.set(attribute.String(AttrGuardVerdict, code(verdict)))
+	now := time.Now()
+	attrs := []attribute.KeyValue{
+		attribute.String(AttrOpenInferenceKind, KindGuardrail),
+		attribute.String(AttrGuardStage, code(v.Stage)),
+		attribute.String(AttrGuardName, v.Name),
+		attribute.String(AttrGuardDigest, v.Digest),
+		attribute.String(AttrGuardFramework, framework),
+		attribute.String(AttrGuardVerdict, code(v.Verdict)),
 	}
-	if reasonCode != "" {
-		s.set(attribute.String(AttrGuardReasonCode, code(reasonCode)))
+	if v.ReasonCode != "" {
+		attrs = append(attrs, attribute.String(AttrGuardReasonCode, code(v.ReasonCode)))
 	}
-	if fuel > 0 {
-		s.set(attribute.Int64(AttrGuardFuel, int64(min(fuel, 1<<63-1))))
+	if v.Fuel > 0 {
+		attrs = append(attrs, attribute.Int64(AttrGuardFuel, int64(min(v.Fuel, 1<<63-1))))
 	}
-	if failure != "" {
-		s.fail(code(failure))
+	_, s := t.tracer.Start(ctx, SpanGuardPrefix+code(v.Stage), trace.WithTimestamp(now.Add(-v.Took)),
+		trace.WithSpanKind(trace.SpanKindInternal), trace.WithAttributes(attrs...))
+	if v.Failure != "" {
+		(&span{t: t, span: s}).fail(code(v.Failure))
 	}
-	s.span.span.End()
+	s.End(trace.WithTimestamp(now))
 }

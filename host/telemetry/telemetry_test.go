@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/codes"
@@ -201,8 +202,7 @@ func useAll(ctx context.Context, tracer *telemetry.Tracer, run *telemetry.RunSpa
 	input.End(nil, text, text)
 	_, output := tracer.StartOutputGuard(ctx)
 	output.End(nil, 0)
-	_, guard := tracer.StartGuard(ctx, telemetry.GuardStart{Hook: "check_input"})
-	guard.End(text, text, 1, text)
+	tracer.GuardVerdict(ctx, telemetry.GuardVerdict{Stage: text, Verdict: text, ReasonCode: text, Fuel: 1, Failure: text})
 	run.End(text, text)
 }
 
@@ -215,8 +215,7 @@ func TestChildSpans(t *testing.T) {
 	guardCtx, input := tracer.StartInputGuard(ctx, "hi", "small")
 	_, call := tracer.StartGuardModelCall(guardCtx, telemetry.ChatStart{Model: "small", MaxTokens: 4})
 	call.End(telemetry.ChatEnd{})
-	_, own := tracer.StartGuard(guardCtx, telemetry.GuardStart{Hook: "check_input", Name: "input-screen", Digest: "d", Mode: "enforce"})
-	own.End("allow", "", 12, "")
+	tracer.GuardVerdict(guardCtx, telemetry.GuardVerdict{Stage: "input", Name: "input-screen", Digest: "d", Verdict: "allow", Fuel: 12, Took: time.Second})
 	input.End([]byte(`{"stage":"input","outcome":"passed","blocked":false,"llm_blocked":false,"deterministic_block_matches":["history:x"],`+
 		`"deterministic_allow_matches":[],"allow_override_applied":true,"decision_source":"llm","llm_call_count":1,"extra":"secret words"}`), "hi", "")
 
@@ -243,8 +242,8 @@ func TestChildSpans(t *testing.T) {
 		"openinference.span.kind": "LLM", "gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai",
 		"gen_ai.request.model": "small", "gen_ai.request.max_tokens": int64(4),
 	})
-	wantAttrs(t, spans["guardrail.check_input"], map[string]any{
-		"openinference.span.kind": "GUARDRAIL", "guardrail.name": "input-screen", "guardrail.digest": "d", "guardrail.mode": "enforce",
+	wantAttrs(t, spans["guardrail.input"], map[string]any{
+		"openinference.span.kind": "GUARDRAIL", "guardrail.name": "input-screen", "guardrail.digest": "d", "guardrail.stage": "input",
 		"guardrail.framework": "weir", "guardrail.verdict": "allow", "guardrail.fuel": int64(12),
 	})
 	wantAttrs(t, spans["chat large"], map[string]any{
