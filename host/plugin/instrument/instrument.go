@@ -1,0 +1,179 @@
+// Package instrument rewrites WebAssembly modules so that their host keeps
+// control of them.
+package instrument
+
+import (
+	"weir/abi"
+)
+
+// Version changes whenever the same module could be rewritten to other bytes.
+const Version = "1"
+
+// Names that a rewritten module imports and exports.
+const (
+	RefuelModule = abi.ImportModule
+	RefuelName   = abi.ReservedRefuel
+	FuelGlobal   = abi.ReservedPrefix + "fuel"
+)
+
+const maxPages = 1 << 16
+
+// Options bound a module. Zero fields mean the defaults.
+type Options struct {
+	// MaxModule is how many bytes a module may have. Default 64 MiB.
+	MaxModule int
+	// MaxMemory is how many pages of 64 KiB a memory may grow to, whatever the
+	// module declares. Default 1024 (64 MiB). It becomes part of the code, so
+	// a host with another limit for each instance sets the largest one here.
+	MaxMemory uint32
+	// MaxTable is how many elements all tables together may grow to. Default
+	// 131072, which is 1 MiB.
+	MaxTable uint32
+	// Allow decides about each import. Nil allows none. Its error says what
+	// was expected; it is shown after the name of the import.
+	Allow func(Import) error
+
+	linked bool // tables, memories and globals may be imported: tests only
+}
+
+func (o Options) resolved() Options {
+	if o.MaxModule <= 0 {
+		o.MaxModule = 64 << 20
+	}
+	if o.MaxMemory == 0 {
+		o.MaxMemory = 1024
+	}
+	o.MaxMemory = min(o.MaxMemory, maxPages)
+	if o.MaxTable == 0 {
+		o.MaxTable = 1 << 17
+	}
+	return o
+}
+
+// Import is something that a module wants from its host. Params and Results
+// are value types as bytes of the binary format, of functions only.
+type Import struct {
+	Module, Name    string
+	Kind            Kind
+	Params, Results string
+}
+
+// Module is a rewritten module.
+type Module struct {
+	// Wasm is the module. It imports refuel, (i64) -> (i64), and exports the
+	// i64 global FuelGlobal.
+	Wasm []byte
+	// Globals are the mutable globals of the original. Together with the
+	// memory they are the state of an instance, apart from what the flags say.
+	Globals []Global
+	// Memory is what the memory may grow from and to, in pages. Both are zero
+	// without one.
+	MemoryMin, MemoryMax uint32
+	// TableMax is how many elements all tables may grow to.
+	TableMax uint32
+	// WritesTables and DropsSegments say that instances change their tables,
+	// or forget segments: memory and globals are not their whole state.
+	WritesTables, DropsSegments bool
+	// ReadsSegments says that instances copy data segments at run time.
+	ReadsSegments bool
+}
+
+// Global is a mutable global under the name it is exported by.
+type Global struct {
+	Index uint32
+	Name  string
+	Type  byte // a value type of the binary format
+}
+
+// rewriter is the work on one module.
+type rewriter struct {
+	wasm []byte
+	m    *module
+	ops  *opTable
+	out  *Module
+	plan planner
+	in   instr
+
+	fuel, refuel uint32 // indices
+	helpers      []helper
+	helperIndex  map[helperKey]uint32
+}
+
+// Rewrite returns the module with metering, bounds and exports of its mutable
+// state, or a [fault.Invalid] error that says why it is refused. The same
+// input gives the same bytes. The input is not changed and not kept.
+func Rewrite(wasm []byte, opts Options) (*Module, error) {
+	o := opts.resolved()
+	if len(wasm) > o.MaxModule {
+		return nil, refuse("has %d bytes, at most %d are allowed", len(wasm), o.MaxModule)
+	}
+	ops := newOpTable()
+	m, err := decode(wasm, ops)
+	if err != nil {
+		return nil, refuse("%w", err)
+	}
+	if err := m.check(o); err != nil {
+		return nil, err
+	}
+	m.bound(o)
+	w := &rewriter{wasm: wasm, m: m, ops: ops, out: m.outline(), helperIndex: map[helperKey]uint32{},
+		fuel: uint32(len(m.globals)), refuel: uint32(m.importedFuncs)}
+	codes, err := w.functions()
+	if err != nil {
+		return nil, err
+	}
+	w.out.Wasm = w.encode(codes)
+	return w.out, nil
+}
+
+// functions rewrites the code section.
+func (w *rewriter) functions() ([]byte, error) {
+	w.helper(helperKey{})
+	codes := make([]byte, 0, 2*len(w.wasm))
+	var one []byte
+	for i := range w.m.codes {
+		f := &w.m.codes[i]
+		if err := w.scan(f); err != nil {
+			return nil, refuse("function %d: %w", w.m.importedFuncs+i, err)
+		}
+		one = w.emit(one[:0], f)
+		codes = appendSized(codes, one)
+		if len(w.helpers) > maxHelpers {
+			return nil, refuse("uses more than %d different bulk operations", maxHelpers)
+		}
+	}
+	return codes, nil
+}
+
+// bound gives the memory and the tables a maximum. Tables share what their
+// minima leave of the limit.
+func (m *module) bound(o Options) {
+	for i := range m.memories[m.importedMemories:] {
+		m.memories[m.importedMemories+i].limit(o.MaxMemory)
+	}
+	tables := m.tables[m.importedTables:]
+	left := o.MaxTable
+	for _, t := range tables {
+		left -= t.min
+	}
+	for i := range tables {
+		tables[i].limit(tables[i].min + left/uint32(len(tables)))
+	}
+}
+
+func (l *limits) limit(most uint32) {
+	if !l.bounded || l.max > most {
+		l.bounded, l.max = true, most
+	}
+}
+
+func (m *module) outline() *Module {
+	out := &Module{Globals: m.mutableGlobals()}
+	if len(m.memories) > 0 {
+		out.MemoryMin, out.MemoryMax = m.memories[0].min, m.memories[0].max
+	}
+	for _, t := range m.tables[m.importedTables:] {
+		out.TableMax += t.max
+	}
+	return out
+}
