@@ -7,10 +7,28 @@ import (
 )
 
 // ledger collects what is wrong, so that a person sees all of it at once.
-type ledger struct{ errs []error }
+type ledger struct {
+	errs []error
+	// overruled is the variable that set a dotted key: there the value has to
+	// be put right.
+	overruled map[string]string
+}
 
-// key reports a key of agent.toml: `agent.toml: [server] listen: expected …`.
+// overrule notes that a variable set a key.
+func (l *ledger) overrule(key, variable string) {
+	if l.overruled == nil {
+		l.overruled = map[string]string{}
+	}
+	l.overruled[key] = variable
+}
+
+// key reports a key of agent.toml, `agent.toml: [server] listen: expected …`,
+// or the variable that overruled it.
 func (l *ledger) key(file string, path []string, format string, args ...any) {
+	if variable := l.overruled[strings.Join(path, ".")]; variable != "" {
+		l.variable(variable, format, args...)
+		return
+	}
 	l.add(file + ": " + keyName(path) + ": " + fmt.Sprintf(format, args...))
 }
 

@@ -76,7 +76,9 @@ func (k checker) server() {
 
 func (k checker) model(alias string, m *Model) {
 	at := func(key string) string { return "model." + alias + "." + key }
-	k.url(at("base_url"), m.BaseURL)
+	if alias == "agent" || m.BaseURL != k.c.Model.Agent.BaseURL { // the guard's follows the agent's: one mistake, said once
+		k.url(at("base_url"), m.BaseURL)
+	}
 	k.key(!blank(m.Name), at("name"), "expected the name of a model")
 	k.key(m.Temperature >= 0 && m.Temperature <= 2, at("temperature"), "expected 0 to 2, got %g", m.Temperature)
 	k.key(m.MaxTokens >= 1, at("max_tokens"), "expected at least 1, got %d", m.MaxTokens)

@@ -130,6 +130,9 @@ func (c *Config) applyEnvironment(env environment, l *ledger) {
 		}
 		if val, ok := env.read(v, l); ok {
 			v.set(c, val)
+			if v.Key != "" {
+				l.overrule(v.Key, v.Name)
+			}
 		}
 	}
 	for i := range c.Plugins.List {

@@ -54,7 +54,7 @@ func TestVariableKinds(t *testing.T) {
 		{"LLM_REASONING_EFFORT", " none ", effort, "none"},
 		{"LLM_REASONING_EFFORT", "", effort, ""},
 		{"AGENT_BIND_ADDRESS", "127.0.0.1:8123", func(c *Config) any { return c.Server.Listen }, "127.0.0.1:8123"},
-		{"AGENT_BIND_ADDRESS", "127.0.0.1:70000", nil, `agent.toml: [server] listen: expected host:port with a port up to 65535, got "127.0.0.1:70000"`},
+		{"AGENT_BIND_ADDRESS", "127.0.0.1:70000", nil, `environment AGENT_BIND_ADDRESS: expected host:port with a port up to 65535, got "127.0.0.1:70000"`},
 		{"TICKETS_MCP_URL", " http://127.0.0.1:1/mcp ", func(c *Config) any { return c.Tools.MCP.URL }, "http://127.0.0.1:1/mcp"},
 		{"NAT_GATEWAY_API_KEY", " key ", func(c *Config) any { return c.Server.APIKey.Reveal() }, "key"},
 		{"LLM_GUARD_MODEL", "small", func(c *Config) any { return c.Model.Agent.Name + "/" + c.Model.Guard.Name }, "qwen3:8b/small"},

@@ -1,0 +1,305 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"weir/cmd/weir-demo/internal/scripted"
+	"weir/cmd/weir-demo/internal/tickets"
+	"weir/host"
+	"weir/host/plugin/plugintest"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	client.CloseIdleConnections()
+	if bin.dir != "" {
+		_ = os.RemoveAll(bin.dir)
+	}
+	if code == 0 {
+		// The HTTP library's pool of workers sleeps for up to ten seconds after its end.
+		err := goleak.Find(goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),
+			goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
+		if err != nil {
+			_, _ = os.Stderr.WriteString(err.Error() + "\n")
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// Secrets and identities. Each is a canary: none may turn up where a test looks
+// for it.
+const (
+	serviceKey = "canary-service-key-7f3a"
+	mcpKey     = "canary-mcp-key-91bd"
+	modelKey   = "canary-model-key-c04e"
+	userID     = "canary-user-4411"
+	userName   = "Canary Username"
+	userEmail  = "canary.mail@example.org"
+	approval   = "canary-approval-secret-of-many-characters"
+)
+
+// client follows no redirect and keeps no cookie, as the gateway does.
+var client = &http.Client{
+	Transport:     &http.Transport{MaxIdleConnsPerHost: 256},
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
+// modules are the shipped plugins.
+var modules = []string{"react", "input-screen", "output-secrets", "output-pii"}
+
+// deployment writes the shipped configuration, prompts and modules to a folder
+// and returns the path of agent.toml.
+func deployment(t testing.TB, edit func(string) string, extra map[string][]byte) string {
+	t.Helper()
+	dir, root := t.TempDir(), plugintest.Root(t)
+	if err := os.CopyFS(filepath.Join(dir, "prompts"), os.DirFS(filepath.Join(root, "prompts"))); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "agent.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := replace(t, string(text), "[plugins]\n", "[plugins]\ncache = '"+plugintest.CacheDir(t)+"'\n")
+	config = replace(t, config, "[server]\n", "[server]\ndrain = \"300ms\"\n")
+	config = replace(t, config, "# connect_attempts = 15 ", "connect_attempts = 2")
+	config = replace(t, config, "# connect_interval = \"2s\"", "connect_interval = \"10ms\"")
+	if edit != nil {
+		config = edit(config)
+	}
+	path := filepath.Join(dir, "agent.toml")
+	write(t, path, []byte(config))
+	for _, name := range modules {
+		write(t, filepath.Join(dir, "plugins", "dist", name+".wasm"), plugintest.Build(t, "plugins/"+name))
+	}
+	for name, wasm := range extra {
+		write(t, filepath.Join(dir, "plugins", "dist", name+".wasm"), wasm)
+	}
+	return path
+}
+
+// replace is strings.Replace that must find what it replaces.
+func replace(t testing.TB, text, old, new string) string {
+	t.Helper()
+	if !strings.Contains(text, old) {
+		t.Fatalf("the configuration lacks %q", old)
+	}
+	return strings.Replace(text, old, new, 1)
+}
+
+func write(t testing.TB, path string, data []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// setup says in what a world differs from the shipped one.
+type setup struct {
+	config  func(string) string // edits agent.toml
+	env     map[string]string
+	modules map[string][]byte // beside the shipped ones
+	model   http.Handler      // default: the scripted one
+	desk    http.Handler      // default: the tickets
+}
+
+// world is a running host and its neighbours.
+type world struct {
+	host *host.Host
+	url  string
+	addr string
+	log  *buffer
+	desk *httptest.Server
+
+	stop func() // stops the host; called once at the end of the test if not before
+}
+
+// neighbours starts the MCP server and the model, and returns the environment
+// that points a host at them.
+func neighbours(t testing.TB, s setup) (env map[string]string, desk *httptest.Server) {
+	t.Helper()
+	if s.desk == nil {
+		own := tickets.New(tickets.Options{Key: mcpKey})
+		t.Cleanup(own.Close)
+		s.desk = own
+	}
+	if s.model == nil {
+		s.model = scripted.New(scripted.Options{GuardTemplate: guardTemplate(t)})
+	}
+	desk, model := httptest.NewServer(s.desk), httptest.NewServer(s.model)
+	t.Cleanup(desk.Close)
+	t.Cleanup(model.Close)
+	env = map[string]string{
+		"NAT_GATEWAY_API_KEY": serviceKey, "MCP_API_KEY": mcpKey, "LLM_API_KEY": modelKey,
+		"TICKETS_MCP_URL": desk.URL + "/mcp", "LLM_BASE_URL": model.URL + "/v1",
+		"LLM_MODEL": "scripted", "LLM_GUARD_MODEL": "scripted-guard", "AGENT_BIND_ADDRESS": "127.0.0.1:0",
+	}
+	maps.Copy(env, s.env)
+	return env, desk
+}
+
+func guardTemplate(t testing.TB) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(plugintest.Root(t), "prompts", "self_check_input.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// start brings a world up in this process.
+func start(t testing.TB, s setup) *world {
+	t.Helper()
+	w := &world{log: &buffer{}}
+	path := deployment(t, s.config, s.modules)
+	env, desk := neighbours(t, s)
+	w.desk = desk
+	h, err := host.Start(t.Context(), host.Options{ConfigPath: path,
+		Env:    func(name string) (string, bool) { v, ok := env[name]; return v, ok },
+		Logger: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.host, w.addr, w.url = h, h.Addr().String(), "http://"+h.Addr().String()
+	w.stop = sync.OnceFunc(func() {
+		if err := h.Stop(context.Background()); err != nil {
+			t.Errorf("stop: %v", err)
+		}
+		client.CloseIdleConnections()
+	})
+	t.Cleanup(w.stop)
+	return w
+}
+
+// buffer is a bytes.Buffer that goroutines may share.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// bin is the product's binary, built once.
+var bin struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+func binary(t testing.TB) string {
+	t.Helper()
+	bin.once.Do(func() {
+		if bin.dir, bin.err = os.MkdirTemp("", "weir-e2e"); bin.err != nil {
+			return
+		}
+		cmd := exec.Command("go", "build", "-o", filepath.Join(bin.dir, "weir"), "./cmd/weir")
+		cmd.Dir = plugintest.Root(t)
+		if text, err := cmd.CombinedOutput(); err != nil {
+			bin.err = errors.New(string(text))
+		}
+	})
+	if bin.err != nil {
+		t.Fatal(bin.err)
+	}
+	return filepath.Join(bin.dir, "weir")
+}
+
+// child is the binary at work.
+type child struct {
+	cmd    *exec.Cmd
+	stdout *buffer
+	stderr *buffer
+	ended  chan struct{}
+	code   int
+}
+
+// launch starts the binary with exactly this environment.
+func launch(t testing.TB, env map[string]string, stdin io.Reader, args ...string) *child {
+	t.Helper()
+	c := &child{cmd: exec.Command(binary(t), args...), stdout: &buffer{}, stderr: &buffer{}, ended: make(chan struct{})}
+	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = stdin, c.stdout, c.stderr
+	c.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
+	for name, value := range env {
+		c.cmd.Env = append(c.cmd.Env, name+"="+value)
+	}
+	c.cmd.Dir = t.TempDir()
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(c.ended)
+		_ = c.cmd.Wait() // the code says it
+		c.code = c.cmd.ProcessState.ExitCode()
+	}()
+	t.Cleanup(func() {
+		_ = c.cmd.Process.Kill() // it may have ended
+		<-c.ended
+	})
+	return c
+}
+
+// wait returns the exit code, or fails the test when it takes too long.
+func (c *child) wait(t testing.TB, limit time.Duration) int {
+	t.Helper()
+	select {
+	case <-c.ended:
+	case <-time.After(limit):
+		t.Fatalf("the process has not ended after %s:\n%s", limit, c.stderr)
+	}
+	return c.code
+}
+
+// address waits until the binary listens.
+func (c *child) address(t testing.TB) string {
+	t.Helper()
+	var addr string
+	eventually(t, 20*time.Second, func() bool {
+		select {
+		case <-c.ended:
+			t.Fatalf("it ended with %d:\n%s", c.code, c.stderr)
+		default:
+		}
+		_, rest, ok := strings.Cut(c.stderr.String(), "msg=listening address=")
+		addr, _, _ = strings.Cut(rest, "\n")
+		return ok && addr != ""
+	})
+	return addr
+}
+
+func eventually(t testing.TB, limit time.Duration, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); !condition(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("it did not happen within %s", limit)
+		}
+	}
+}
