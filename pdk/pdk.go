@@ -30,12 +30,12 @@ func Describe(d abi.Description) {
 }
 
 // Configure makes f the plugin's configure, which the host calls once before
-// any other call, with the operator's configuration and the prompts. What f
-// keeps in package variables is there in every later call, and is all that is
-// there: the host puts the instance back to this moment after each call. A
-// mistake of the operator is [abi.ConfigureReply.Error]; an error of f is a
-// failure of the plugin. Without Configure the plugin accepts any configuration
-// and answers {}.
+// any other call of an instance, with the operator's configuration and the
+// prompts. What f keeps in package variables is there in every later call. Rely
+// on nothing else to be there: the host may put an instance back to this moment
+// after any call, and any instance may serve any call. A mistake of the
+// operator is [abi.ConfigureReply.Error]; an error of f is a failure of the
+// plugin. Without Configure the plugin accepts any configuration and answers {}.
 func Configure(f func(*abi.ConfigureRequest) (*abi.ConfigureReply, error)) {
 	if f == nil || configured != nil {
 		panic("pdk: Configure: called twice, or with nil")
