@@ -92,6 +92,7 @@ type rewriter struct {
 	ops  *opTable
 	out  *Module
 	plan planner
+	debt debtor
 	in   instr
 
 	fuel, refuel uint32 // indices

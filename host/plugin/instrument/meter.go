@@ -4,15 +4,18 @@ package instrument
 func (w *rewriter) emit(b []byte, f *body) []byte {
 	r := &reader{data: w.wasm[:f.to], at: f.from}
 	b = appendLocals(b, f.locals)
+	w.debt.begin()
 	regions := w.plan.regions
 	for pos := 0; !r.done(); pos++ {
-		cost := 0
+		cost, head := 0, false
 		for len(regions) > 0 && regions[0].start == pos {
 			cost += regions[0].cost
+			head = head || regions[0].head
 			regions = regions[1:]
 		}
-		b = w.charge(b, cost)
+		b = w.charge(b, cost, w.debt.pay(cost, head))
 		w.ops.next(r, &w.in)
+		w.debt.after(&w.in)
 		b = w.translate(b, &w.in)
 	}
 	return b
@@ -26,15 +29,19 @@ func appendLocals(b []byte, groups []localGroup) []byte {
 	return b
 }
 
-// charge takes a cost from the fuel and asks for more when it is used up.
-// Engines keep a global's value in a register from its set to the next get, so
-// this is a load, a subtraction, a store and a branch that is never taken.
-func (w *rewriter) charge(b []byte, cost int) []byte {
+// charge takes a cost from the fuel and, if it has to look, asks for more when
+// the fuel is used up. The engine keeps a global's value in a register from its
+// set to the next get, so this is a load, a subtraction, a store, and with a
+// look a branch that is almost never taken.
+func (w *rewriter) charge(b []byte, cost int, look bool) []byte {
 	if cost == 0 {
 		return b
 	}
 	c := asm(b)
 	c = c.u(opGlobalGet, w.fuel).i64(int64(cost)).op(opI64Sub).u(opGlobalSet, w.fuel)
+	if !look {
+		return c
+	}
 	return w.refuelIfEmpty(c)
 }
 

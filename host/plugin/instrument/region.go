@@ -2,10 +2,12 @@ package instrument
 
 // region is a set of instructions of one function of which either all run or
 // none does (a trap apart), so their cost is paid at once, where it starts.
-// start is the position of its first instruction.
+// start is the position of its first instruction; head says that this is a loop
+// head or the function's entry.
 type region struct {
 	start int
 	cost  int
+	head  bool
 }
 
 const (
@@ -63,6 +65,7 @@ func (p *planner) begin() {
 	p.regions, p.frames, p.runs = p.regions[:0], p.frames[:0], p.runs[:0]
 	p.pos, p.called, p.cur = 0, 0, dead
 	p.fresh()
+	p.regions[0].head = true
 	p.open(opBlock)
 }
 
@@ -103,6 +106,7 @@ func (p *planner) open(op opcode) {
 	}
 	if p.cur != dead && (op == opLoop || op == opIf) {
 		p.fresh()
+		p.regions[p.cur].head = op == opLoop
 	}
 }
 
