@@ -4,10 +4,18 @@
 //
 //	package main
 //
+//	import (
+//		"strings"
+//
+//		"weir/abi"
+//		"weir/pdk"
+//		"weir/pdk/checkinput"
+//	)
+//
 //	func init() {
 //		pdk.Describe(abi.Description{Name: "no-shouting", Version: "1.0.0"})
 //		checkinput.Handle(func(q *abi.CheckInputRequest) (*abi.Verdict, error) {
-//			if q.Text == strings.ToUpper(q.Text) {
+//			if q.Text == strings.ToUpper(q.Text) && q.Text != strings.ToLower(q.Text) {
 //				return &abi.Verdict{Verdict: abi.VerdictBlock, Message: "Please write in lower case."}, nil
 //			}
 //			return &abi.Verdict{Verdict: abi.VerdictAllow}, nil
@@ -16,13 +24,15 @@
 //
 //	func main() {}
 //
-// It becomes a module by
+// As plugins/no-shouting/plugin.go of this module it becomes a WebAssembly module
+// by `make plugins`, elsewhere by
 //
 //	GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -trimpath -ldflags='-s -w' -o no-shouting.wasm .
 //
-// and is tested like any other Go code, through [Invoke] or beside it. A module
+// It is tested like any other Go code, through [Invoke] or beside it. A module
 // has no files, no environment, no network, and its clock and randomness are
-// the request's; goroutines work, but nothing outlives the call.
+// the request's. Goroutines work, but nothing should outlive the call: the next
+// one may be another user's, and may find the instance put back.
 //
 // The messages come with their codecs (see package abi), so a plugin that also
 // keeps away from fmt, regexp and encoding/json has about 2.1 MB, of which the
