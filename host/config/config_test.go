@@ -160,8 +160,8 @@ func TestRefusals(t *testing.T) {
 			`agent.toml:19: unknown key [plugins.a] odd key`,
 			`agent.toml:12: unknown key [server] log`,
 		}},
-		{"scalar among the plugins", "[plugins]\nlock = 'warn'\n" + strings.TrimPrefix(minimal, "\n"),
-			[]string{`agent.toml:2: unknown key [plugins] lock`}},
+		{"scalar among the plugins", "[plugins]\npinned = 'warn'\n" + strings.TrimPrefix(minimal, "\n"),
+			[]string{`agent.toml:2: unknown key [plugins] pinned`}},
 		{"not TOML", "[agent]\nname support\n", []string{`agent.toml:2: expected '.' or '=', but got 's' instead`}},
 		{"many at once", minimal + `
 [agent]
@@ -209,6 +209,12 @@ description = ""`, 1), []string{
 			`agent.toml: [model.agent] max_tokens: expected at least 1, got 0`,
 			`agent.toml: [model.guard] base_url: expected an http or https URL with a host, without user, password or fragment`,
 		}},
+		{"admin, reload and lock", "[plugins]\nlock = 'off'\n" + minimal + "[admin]\nlisten = 'unix:'\n[reload]\nsettle = '0s'\n[server]\nmax_runs = 0\n", []string{
+			`agent.toml: [server] max_runs: expected at least 1, got 0`,
+			`agent.toml: [plugins] lock: expected "warn" or "require", got "off"`,
+			`agent.toml: [admin] listen: expected host:port or unix: and a path, got "unix:"`,
+			`agent.toml: [reload] settle: expected a duration above zero, got 0s`,
+		}},
 		{"monitor", minimal + "[plugins.watch]\nmode = 'monitor'\n",
 			[]string{`agent.toml: [plugins.watch] mode: expected "enforce": this version does not serve "monitor" yet`}},
 		{"monitor for all, said once", minimal + "[plugins.watch]\n[plugins.defaults]\nmode = 'monitor'\n",
@@ -245,6 +251,37 @@ func TestKeysAreRequired(t *testing.T) {
 		wantProblems(t, err,
 			"environment NAT_GATEWAY_API_KEY: expected the service key that the gateway presents, it is missing or blank",
 			"environment MCP_API_KEY: expected the key for the MCP server, it is missing or blank")
+	}
+}
+
+// DECISIONS 4: the admin listener has its own key, a long one, and its own
+// address, which should not be for everybody.
+func TestAdmin(t *testing.T) {
+	const key = "0123456789abcdef01234567"
+	_, err := load(t, minimal, keys().with("WEIR_ADMIN_KEY", key[1:]))
+	wantProblems(t, err, "environment WEIR_ADMIN_KEY: expected at least 24 characters")
+	for listen, want := range map[string]struct{ network, address, warning string }{
+		"127.0.0.1:9": {"tcp", "127.0.0.1:9", ""},
+		"[::1]:9":     {"tcp", "[::1]:9", ""},
+		"localhost:9": {"tcp", "localhost:9", ""},
+		":9":          {"tcp", ":9", "agent.toml: [admin] listen: :9 can be reached from other machines, and the key travels unencrypted"},
+		"unix:/a.s":   {"unix", "/a.s", ""},
+	} {
+		c, err := load(t, minimal+"[admin]\nlisten = '"+listen+"'\n", keys().with("WEIR_ADMIN_KEY", key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		network, address := c.Admin.Network()
+		if network != want.network || address != want.address || strings.Join(c.Warnings, "") != want.warning {
+			t.Errorf("%s: %s %s, %q", listen, network, address, c.Warnings)
+		}
+	}
+	c, err := load(t, minimal+"[admin]\nlisten = 'unix:run/a.sock'\n", keys())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, path := c.Admin.Network(); path != filepath.Join(c.Dir(), "run", "a.sock") {
+		t.Errorf("the socket's path starts from the folder of agent.toml, got %s", path)
 	}
 }
 

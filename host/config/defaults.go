@@ -1,6 +1,9 @@
 package config
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Texts that the contract fixes as defaults.
 const (
@@ -29,6 +32,7 @@ func defaults() *Config {
 			KeepAlive: 15 * time.Second,
 			Stall:     30 * time.Second,
 			Drain:     25 * time.Second,
+			MaxRuns:   256,
 		},
 		Model: Models{
 			Agent:             Model{Name: defaultModel, MaxTokens: 4096},
@@ -54,7 +58,8 @@ func defaults() *Config {
 			AskTimeout:     20 * time.Second,
 		},
 		Plugins: Plugins{
-			Dir: "plugins/dist",
+			Dir:  "plugins/dist",
+			Lock: LockWarn,
 			Defaults: PluginDefaults{
 				OnError: OnErrorBlock,
 				Mode:    ModeEnforce,
@@ -74,7 +79,9 @@ func defaults() *Config {
 			GuardContent:    true,
 			GuardMaxChars:   16384,
 		},
-		Build: Build{Commit: "unknown"},
+		Admin:  Admin{Listen: "127.0.0.1:8001"},
+		Reload: Reload{Watch: true, Settle: 500 * time.Millisecond},
+		Build:  Build{Commit: "unknown"},
 	}
 }
 
@@ -107,4 +114,7 @@ func (c *Config) resolve() {
 		}
 	}
 	c.Plugins.resolve(c)
+	if path, ok := strings.CutPrefix(c.Admin.Listen, unixPrefix); ok && path != "" {
+		c.Admin.Listen = unixPrefix + c.resolvePath(path)
+	}
 }

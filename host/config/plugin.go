@@ -26,7 +26,17 @@ const (
 // CacheOff as [plugins] cache keeps compiled modules in memory only.
 const CacheOff = "off"
 
-// Plugins is [plugins]. Dir and Cache need a restart; the rest is policy.
+// What a module or prompt means that is not the one which agent.lock names.
+const (
+	LockWarn    = "warn"
+	LockRequire = "require"
+)
+
+// LockName is the file beside the modules that pins digests.
+const LockName = "agent.lock"
+
+// Plugins is [plugins]. Cache needs a restart; the rest is policy, or says
+// where to find it.
 type Plugins struct {
 	// Dir holds the modules. Default "plugins/dist".
 	Dir string `toml:"dir"`
@@ -34,6 +44,10 @@ type Plugins struct {
 	// "off" compiles at every start, about two seconds for each Go module.
 	// Empty after Load means off.
 	Cache string `toml:"cache"`
+	// Lock says what happens to a module or prompt whose digest is not the one
+	// that agent.lock in Dir names: "warn" (the default) loads it and says so,
+	// "require" refuses it. A tool that differs is refused in both.
+	Lock string `toml:"lock"`
 	// Defaults hold for every plugin that does not say otherwise.
 	Defaults PluginDefaults `toml:"defaults"`
 	// List is every [plugins.<name>] table in the order in which the file
@@ -179,6 +193,9 @@ func (p *Plugins) resolve(c *Config) {
 		}
 	}
 }
+
+// LockPath is where agent.lock stands.
+func (p *Plugins) LockPath() string { return filepath.Join(p.Dir, LockName) }
 
 // Plugin returns the table of that name, and nil if there is none.
 func (p *Plugins) Plugin(name string) *Plugin {

@@ -1,6 +1,10 @@
 package config
 
-import "time"
+import (
+	"net"
+	"strings"
+	"time"
+)
 
 // Agent is [agent]: who the agent is, and the bounds of one run. Identity needs
 // a restart; workflow and bounds are policy.
@@ -47,6 +51,9 @@ type Server struct {
 	// Drain is how long open streams get at shutdown. Default 25s; longer
 	// than the orchestrator's grace and the process is killed in the middle.
 	Drain time.Duration `toml:"drain"`
+	// MaxRuns bounds concurrent streams; beyond it clients get 503. Default
+	// 256. A stream costs about 30 KiB and two goroutines, besides its run.
+	MaxRuns int `toml:"max_runs"`
 	// APIKey is the service key that a gateway presents. NAT_GATEWAY_API_KEY, required.
 	APIKey Secret `toml:"-"`
 }
@@ -183,6 +190,46 @@ type Telemetry struct {
 	GuardMaxChars int `toml:"guard_max_chars"`
 	// UserID puts a pseudonym of the user on the root span. Default false.
 	UserID bool `toml:"user_id"`
+}
+
+// Admin is [admin]: the listener for operators, off without a key. Restart.
+type Admin struct {
+	// Listen is host:port, or "unix:" and the path of a socket, which starts
+	// from the folder of agent.toml. Default "127.0.0.1:8001".
+	Listen string `toml:"listen"`
+	// APIKey is WEIR_ADMIN_KEY, at least 24 characters.
+	APIKey Secret `toml:"-"`
+}
+
+const unixPrefix = "unix:"
+
+func (a *Admin) socket() bool { return strings.HasPrefix(a.Listen, unixPrefix) }
+
+// Network returns what package net calls the address: "tcp" and host:port, or
+// "unix" and a path.
+func (a *Admin) Network() (network, address string) {
+	if path, ok := strings.CutPrefix(a.Listen, unixPrefix); ok {
+		return "unix", path
+	}
+	return "tcp", a.Listen
+}
+
+// local tells whether only this machine can reach the address.
+func (a *Admin) local() bool {
+	host, _, _ := net.SplitHostPort(a.Listen)
+	ip := net.ParseIP(host)
+	return a.socket() || host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// Reload is [reload]: when the files of the policy are read again. Restart.
+type Reload struct {
+	// Watch reads them when they change. Default true; without it only
+	// SIGHUP and `weir admin reload` do.
+	Watch bool `toml:"watch"`
+	// Settle is how long the files must be quiet before they are read. Default
+	// 500ms. Too short and files that are being written are read and refused,
+	// which costs nothing but a line in the log.
+	Settle time.Duration `toml:"settle"`
 }
 
 // Build is what the binary's builder says.

@@ -128,6 +128,9 @@ func TestCommentedKeysAreDefaults(t *testing.T) {
 		"guard":     {c.Guard, want.Guard},
 		"actions":   {c.Actions, want.Actions},
 		"defaults":  {c.Plugins.Defaults, want.Plugins.Defaults},
+		"lock":      {c.Plugins.Lock, want.Plugins.Lock},
+		"admin":     {c.Admin, want.Admin},
+		"reload":    {c.Reload, want.Reload},
 	} {
 		if !reflect.DeepEqual(pair[0], pair[1]) {
 			t.Errorf("[%s] with every key in force: %+v, as shipped: %+v", name, pair[0], pair[1])

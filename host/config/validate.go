@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 var (
@@ -23,12 +24,13 @@ var (
 
 // checker reports values that are of the right type and wrong all the same.
 type checker struct {
-	c *Config
-	l *ledger
+	c       *Config
+	l       *ledger
+	keyless bool
 }
 
-func (c *Config) validate(l *ledger) {
-	k := checker{c, l}
+func (c *Config) validate(l *ledger, keyless bool) {
+	k := checker{c, l, keyless}
 	k.agent()
 	k.server()
 	k.timeouts()
@@ -41,6 +43,8 @@ func (c *Config) validate(l *ledger) {
 	k.approvals()
 	k.store()
 	k.telemetry()
+	k.admin()
+	k.positive("reload.settle", c.Reload.Settle)
 }
 
 // key reports a dotted key unless ok.
@@ -69,7 +73,8 @@ func (k checker) server() {
 	k.positive("server.keep_alive", s.KeepAlive)
 	k.positive("server.stall", s.Stall)
 	k.key(s.Drain >= 0, "server.drain", "expected a duration that is not negative, got %s", s.Drain)
-	if !s.APIKey.Set() {
+	k.key(s.MaxRuns >= 1, "server.max_runs", "expected at least 1, got %d", s.MaxRuns)
+	if !s.APIKey.Set() && !k.keyless {
 		k.l.variable("NAT_GATEWAY_API_KEY", "expected the service key that the gateway presents, it is missing or blank")
 	}
 }
@@ -113,7 +118,7 @@ func (k checker) tools() {
 			k.l.key(k.c.file(), append(path, "description"), "expected text for the model")
 		}
 	}
-	if !m.APIKey.Set() {
+	if !m.APIKey.Set() && !k.keyless {
 		k.l.variable("MCP_API_KEY", "expected the key for the MCP server, it is missing or blank")
 	}
 }
@@ -145,6 +150,7 @@ func (k checker) decision(key, name, prefix string) {
 func (k checker) plugins() {
 	p := &k.c.Plugins
 	k.key(!blank(p.Dir), "plugins.dir", "expected a folder")
+	k.key(p.Lock == LockWarn || p.Lock == LockRequire, "plugins.lock", `expected "warn" or "require", got %q`, shorten(p.Lock))
 	k.policy("plugins.defaults", p.Defaults.OnError, p.Defaults.Mode)
 	k.limits("plugins.defaults", p.Defaults.Limits)
 	for i := range p.List {
@@ -207,6 +213,24 @@ func (k checker) telemetry() {
 	t := &k.c.Telemetry
 	k.key(t.ContentMaxChars >= 256, "telemetry.content_max_chars", "expected at least 256, got %d", t.ContentMaxChars)
 	k.key(t.GuardMaxChars >= 256, "telemetry.guard_max_chars", "expected at least 256, got %d", t.GuardMaxChars)
+}
+
+// admin checks the address also where there is no key yet: setting one must
+// not be what finds the mistake.
+func (k checker) admin() {
+	a := &k.c.Admin
+	_, path := a.Network()
+	ok := path != "" && a.socket() || socketAddress(a.Listen)
+	k.key(ok, "admin.listen", "expected host:port or unix: and a path, got %q", shorten(a.Listen))
+	if !a.APIKey.Set() {
+		return
+	}
+	if utf8.RuneCountInString(a.APIKey.Reveal()) < minSecretChars {
+		k.l.variable("WEIR_ADMIN_KEY", "expected at least %d characters", minSecretChars)
+	}
+	if ok && !a.local() {
+		k.c.warn(fmt.Sprintf("%s: [admin] listen: %s can be reached from other machines, and the key travels unencrypted", k.c.file(), a.Listen))
+	}
 }
 
 func (k checker) positive(key string, d time.Duration) {

@@ -102,6 +102,8 @@ func Variables() []Variable {
 			set: func(c *Config, v value) { c.Telemetry.UserID = v.on }},
 		{Name: "AGENT_TRACE_CAPTURE_MODEL_CONTENT", Kind: KindBool, About: "Unguarded text never reaches a span; true only warns.",
 			set: func(c *Config, v value) { c.warnRaw("AGENT_TRACE_CAPTURE_MODEL_CONTENT", v.on) }},
+		{Name: "WEIR_ADMIN_KEY", Kind: KindKey, About: "Key of the admin listener, at least 24 characters; without it there is none.",
+			set: func(c *Config, v value) { c.Admin.APIKey = NewSecret(v.text) }},
 		{Name: "AGENT_BUILD_COMMIT", Kind: KindText, About: "Commit of the build, for /version.",
 			set: func(c *Config, v value) { c.Build.Commit = v.text }},
 		{Name: PathVariable, Kind: KindDirect, About: "Path of agent.toml; --config wins."},

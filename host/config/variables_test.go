@@ -246,7 +246,7 @@ func FuzzLoad(f *testing.F) {
 			if c.decode([]byte(text), l) {
 				c.applyEnvironment(environment{keys().look}, l)
 				c.resolve()
-				c.validate(l)
+				c.validate(l, false)
 			}
 			return c, l
 		}
