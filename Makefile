@@ -23,7 +23,7 @@ help: ## list the targets
 
 build: plugins ## build the plugins into plugins/dist and the programs into bin
 	@mkdir -p bin
-	$(GO) build -trimpath -o bin/ ./cmd/...
+	$(GO) build -trimpath -ldflags='-s -w' -o bin/ ./cmd/...
 
 plugins: $(PLUGINS:%=plugin-%) ## build the plugins into plugins/dist
 
