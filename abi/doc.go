@@ -44,6 +44,46 @@
 //	check_tool_result  guardrail  a tool's result, before the model sees it
 //	step               workflow   one event of a run
 //
+// # A check
+//
+// check_input, check_tool_call and check_tool_result answer a [Verdict]: allow,
+// block, or ask_model with a request and a state; then the same request comes
+// again with that state and the reply, at most twice. A call may also be held
+// for a person (require_approval). The first guard that blocks ends the stage;
+// its message is for the user, its reason_code for the model and the record.
+//
+// # A guarded stream
+//
+// check_output sees the answer as it grows, from its own last hold_from on:
+//
+//	… decided │ before │ text ………………………… all that is known
+//	                   │ edits … │ hold_from …… undecided: comes again
+//
+// It answers edits, which lie before hold_from, a hold_from, before which
+// everything is decided, and perhaps a cut, which ends the answer there. With
+// final nothing follows and everything is decided. The replies must depend on
+// the text and the configuration alone and not on how the text was cut into
+// calls: then what the client reads is what guarding the whole at once gives.
+// For what people see of tools (use: display) it is given texts and answers
+// edits only.
+//
+// # A workflow
+//
+// step is given an event and the state that it returned last, and answers the
+// next state and an action, whose outcome is the next event:
+//
+//	start                 the turns and the tools of a run
+//	model         ──────► model, or model_failed with a code
+//	tools         ──────► tools: a result for each call, in order
+//	ask           ──────► human: answered, cancelled, expired or unavailable
+//	answer        ──────► the run ends with this text added
+//	finish, fail  ──────► the run ends
+//
+// A model action with stream sends its text to the client, through the guards,
+// as it comes. The host counts what is left of the budget and says so in every
+// event. Bulk text need not pass through the guest: a message may name the n-th
+// turn or the n-th reply or result (see [Message]).
+//
 // # Messages
 //
 // Messages are JSON objects, read strictly: names are matched exactly, unknown
