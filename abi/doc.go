@@ -37,7 +37,7 @@
 // A plugin declares what it does by what it exports.
 //
 //	describe           both       what the module is; static
-//	configure          both       once per generation, before the first call
+//	configure          both       before an instance's first call
 //	check_input        guardrail  the latest user turn, before a model sees it
 //	check_output       guardrail  the answer's text as it streams
 //	check_tool_call    guardrail  a call that the model proposes
