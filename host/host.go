@@ -164,6 +164,7 @@ func (h *Host) startPolicy(ctx context.Context) error {
 	p.tracer, p.log = h.tracer, h.log
 	h.policy.Store(p)
 	h.onStop(p.generation.Close)
+	h.onStop(p.chain.Close) // first, for what its monitors still do keeps the generation
 	h.log.Info("policy loaded", "generation", p.generation.Short(), "plugins", len(p.generation.Plugins()))
 	return nil
 }

@@ -42,6 +42,7 @@ func (p *policy) Guards(ctx context.Context, s run.GuardSession) run.Guards {
 		Stamp:    func() abi.Call { return s.Call },
 		Ask:      s.Ask,
 		Release:  s.Release,
+		Hold:     p.generation.Acquire,
 		Observer: observer{ctx, p},
 	})}
 }
@@ -60,8 +61,12 @@ func (o observer) GuardVerdict(v guard.Verdict) {
 		failure = v.ReasonCode
 		o.policy.log.Warn("a guardrail failed", "plugin", v.Guard, "stage", v.Stage, "error", v.Err)
 	}
+	if v.Verdict == guard.VerdictWouldBlock || v.Verdict == guard.VerdictWouldModify {
+		o.policy.log.Info("a guardrail in monitor mode would have acted", "plugin", v.Guard, "stage", v.Stage,
+			"verdict", v.Verdict, "reason_code", v.ReasonCode)
+	}
 	o.policy.tracer.GuardVerdict(o.ctx, telemetry.GuardVerdict{
-		Stage: v.Stage, Name: v.Guard, Digest: v.Digest, Verdict: v.Verdict,
+		Stage: v.Stage, Name: v.Guard, Digest: v.Digest, Monitor: v.Monitor, Verdict: v.Verdict,
 		ReasonCode: v.ReasonCode, Fuel: v.Fuel, Took: v.Took, Failure: failure,
 	})
 }

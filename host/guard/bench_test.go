@@ -28,14 +28,14 @@ func cheapSession(tb testing.TB, release func(string)) *Session {
 
 // One delta of four characters through two guards, without the goroutine.
 func BenchmarkDelta(b *testing.B) {
-	st := newStream(cheapSession(b, func(string) {}), func() {})
+	st := fastStream(b)
 	text := strings.Repeat("word", 4096)
 	ctx := context.Background()
 	b.ReportAllocs()
 	for n := 0; b.Loop(); n += 4 {
 		if n >= len(text) {
 			n = 0
-			st = newStream(st.session, func() {})
+			st = newStream(st.session, st.session.chain.output.enforcing, func(string) {}, func() {})
 		}
 		st.advance(ctx, text[:n+4], false, false)
 	}
@@ -55,7 +55,7 @@ func BenchmarkSinkDelta(b *testing.B) {
 
 // A delta allocates nothing; what a guard's reply or an edit costs is its own.
 func TestDeltaAllocatesNothing(t *testing.T) {
-	st := newStream(cheapSession(t, func(string) {}), func() {})
+	st := fastStream(t)
 	text := strings.Repeat("word", 4096)
 	n := 0
 	if got := testing.AllocsPerRun(1000, func() {
@@ -64,4 +64,9 @@ func TestDeltaAllocatesNothing(t *testing.T) {
 	}); got != 0 {
 		t.Errorf("%v allocations per delta, want none", got)
 	}
+}
+
+func fastStream(tb testing.TB) *stream {
+	s := cheapSession(tb, func(string) {})
+	return newStream(s, s.chain.output.enforcing, s.opts.Release, func() {})
 }

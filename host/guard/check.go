@@ -15,6 +15,7 @@ const (
 
 // checks is what a chain of verdicts came to.
 type checks struct {
+	all      []*Guard // of the stage, those in monitor mode included
 	tallies  []tally
 	blocker  int          // index of the guard that blocked, -1 when none did
 	verdict  *abi.Verdict // the blocker's; nil when it failed
@@ -39,9 +40,9 @@ type caller func(ctx context.Context, g *Guard, ask abi.Ask) (*abi.Verdict, uint
 
 // check asks the guards one after the other until one blocks; the rest are
 // skipped. Its error says only that ctx ended.
-func (s *Session) check(ctx context.Context, hook abi.Hook, stage string, guards []*Guard, call caller) (*checks, error) {
-	c := &checks{tallies: make([]tally, len(guards)), blocker: -1}
-	for i, g := range guards {
+func (s *Session) check(ctx context.Context, hook abi.Hook, stage string, guards *lineup, call caller) (*checks, error) {
+	c := &checks{all: guards.all, tallies: make([]tally, len(guards.enforcing)), blocker: -1}
+	for i, g := range guards.enforcing {
 		t := &c.tallies[i]
 		t.guard, t.verdict = g, VerdictSkipped
 		if c.blocked() {
@@ -54,6 +55,10 @@ func (s *Session) check(ctx context.Context, hook abi.Hook, stage string, guards
 		c.asks += t.asks
 		c.take(i, v, err)
 		s.observe(stage, t)
+	}
+	// Only now, so that they take no processor from what the run waits for.
+	for _, g := range guards.watching {
+		s.watch(ctx, stage, g, func(ctx context.Context, t *tally) { s.judge(ctx, hook, t, call) })
 	}
 	return c, nil
 }
@@ -70,6 +75,14 @@ func (c *checks) take(i int, v *abi.Verdict, err error) {
 	if i == 0 {
 		c.decision = v.Decision
 	}
+	t.take(v)
+	if t.verdict == VerdictBlock {
+		c.blocker, c.verdict = i, v
+	}
+}
+
+// take notes what a guard said.
+func (t *tally) take(v *abi.Verdict) {
 	t.verdict, t.reasonCode = VerdictAllow, v.ReasonCode
 	t.reason = capText(v.Reason, maxReason)
 	switch v.Verdict {
@@ -78,10 +91,7 @@ func (c *checks) take(i int, v *abi.Verdict, err error) {
 		t.verdict, t.reasonCode = VerdictBlock, codeApprovalUnavailable
 	case abi.VerdictBlock:
 		t.verdict = VerdictBlock
-	default:
-		return
 	}
-	c.blocker, c.verdict = i, v
 }
 
 // consult calls one guard, and calls it again with a model's reply for as long
@@ -105,21 +115,33 @@ func (s *Session) consult(ctx context.Context, hook abi.Hook, t *tally, call cal
 			return nil, badReply(t.guard, hook, "asked a model more than %d times", abi.MaxAskRounds)
 		}
 		t.asks++
-		reply := s.ask(ctx, t.guard, v.Ask)
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+		reply, err := s.ask(ctx, t.guard, v.Ask)
+		if err != nil {
+			return nil, err
 		}
 		ask = abi.Ask{State: v.State, Reply: &reply}
 	}
 }
 
-func (s *Session) ask(ctx context.Context, g *Guard, req *abi.ModelRequest) abi.AskReply {
+// ask sends a guard's model request. Its error says only that ctx ended or that
+// a monitor found no room: a model's failure is a reply.
+func (s *Session) ask(ctx context.Context, g *Guard, req *abi.ModelRequest) (abi.AskReply, error) {
 	if s.opts.Ask == nil {
-		return abi.AskReply{Failed: abi.FailUnavailable}
+		return abi.AskReply{Failed: abi.FailUnavailable}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.chain.opts.AskTimeout)
+	if g.Monitor {
+		if !s.chain.monitors.beginAsk() {
+			return abi.AskReply{}, errNoRoom
+		}
+		defer s.chain.monitors.endAsk()
+	}
+	within, cancel := context.WithTimeout(ctx, s.chain.opts.AskTimeout)
 	defer cancel()
-	return s.opts.Ask(ctx, g.Name, req)
+	reply := s.opts.Ask(within, g.Name, req)
+	if ctx.Err() != nil {
+		return reply, context.Cause(ctx)
+	}
+	return reply, nil
 }
 
 // checkVerdict holds a reply against the protocol.

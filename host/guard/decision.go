@@ -136,14 +136,33 @@ func (c *checks) source() string {
 }
 
 func (c *checks) guards() abi.Raw {
+	return entries(c.all, func(i int) *tally { return &c.tallies[i] })
+}
+
+// entries lists all guards of a stage. Tally is the i-th enforcing one's; those
+// in monitor mode have not judged yet, and nobody waits for them.
+func entries(all []*Guard, enforcing func(i int) *tally) abi.Raw {
 	b := []byte{'['}
-	for i := range c.tallies {
+	next := 0
+	for i, g := range all {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = c.tallies[i].appendJSON(b)
+		if g.Monitor {
+			b = (&tally{guard: g, verdict: VerdictPending}).appendJSON(b)
+			continue
+		}
+		b = enforcing(next).appendJSON(b)
+		next++
 	}
 	return append(b, ']')
+}
+
+func (g *Guard) mode() string {
+	if g.Monitor {
+		return "monitor"
+	}
+	return "enforce"
 }
 
 // appendJSON appends the guard's entry under guards.
@@ -152,7 +171,9 @@ func (t *tally) appendJSON(b []byte) []byte {
 	b = strictjson.AppendString(b, t.guard.Name)
 	b = append(b, `,"digest":`...)
 	b = strictjson.AppendString(b, t.guard.Digest)
-	b = append(b, `,"mode":"enforce","verdict":`...)
+	b = append(b, `,"mode":`...)
+	b = strictjson.AppendString(b, t.guard.mode())
+	b = append(b, `,"verdict":`...)
 	b = strictjson.AppendString(b, t.verdict)
 	b = append(b, `,"reason_code":`...)
 	b = strictjson.AppendString(b, t.reasonCode)

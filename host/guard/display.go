@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"slices"
 
 	"weir/abi"
 	"weir/abi/strictjson"
@@ -32,17 +33,15 @@ func (s *Session) Display(ctx context.Context, value abi.Raw) abi.Raw {
 // redact shows every guard all texts in one call and puts the merged edits of
 // all into them. It returns false if a guard failed.
 func (s *Session) redact(ctx context.Context, texts []string) bool {
+	if len(s.chain.output.watching) > 0 {
+		s.watchDisplay(ctx, slices.Clone(texts))
+	}
 	mergers := make([]merger, len(texts))
-	for i, g := range s.chain.output {
-		t := tally{guard: g, verdict: VerdictAllow}
+	for i, g := range s.chain.output.enforcing {
+		t := tally{guard: g}
 		edits, err := s.display(ctx, &t, texts)
 		if ctx.Err() != nil {
 			return false
-		}
-		if err != nil {
-			t.fail(err)
-		} else if len(edits) > 0 {
-			t.verdict = VerdictModify
 		}
 		s.observe(StageDisplay, &t)
 		if err != nil {
@@ -63,15 +62,28 @@ func (s *Session) redact(ctx context.Context, texts []string) bool {
 func (s *Session) display(ctx context.Context, t *tally, texts []string) ([]abi.Edit, error) {
 	req := abi.CheckOutputRequest{Call: s.opts.Stamp(), Use: abi.UseDisplay, Texts: texts, Final: true}
 	began := s.chain.opts.Clock()
-	reply, fuel, err := t.guard.Output.CheckOutput(ctx, &req)
-	t.called(fuel, s.chain.opts.Clock().Sub(began))
+	reply, called, fuel, err := t.guard.checkOutput(ctx, &req)
+	if called {
+		t.called(fuel, s.chain.opts.Clock().Sub(began))
+	}
+	if err == nil {
+		err = checkOutputReply(t.guard, reply, &req)
+	}
 	if err != nil {
+		t.fail(err)
 		return nil, err
 	}
-	if err := checkOutputReply(t.guard, reply, &req); err != nil {
-		return nil, err
+	t.verdict = VerdictAllow
+	if len(reply.Edits) > 0 {
+		t.verdict = VerdictModify
 	}
 	return reply.Edits, nil
+}
+
+func (s *Session) watchDisplay(ctx context.Context, texts []string) {
+	for _, g := range s.chain.output.watching {
+		s.watch(ctx, StageDisplay, g, func(ctx context.Context, t *tally) { _, _ = s.display(ctx, t, texts) })
+	}
 }
 
 // collect appends every string value of the next JSON value, in order.

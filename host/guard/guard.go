@@ -18,6 +18,7 @@ package guard
 import (
 	"context"
 	"time"
+	"unicode/utf8"
 
 	"weir/abi"
 	"weir/host/fault"
@@ -47,18 +48,28 @@ type Guard struct {
 	Name   string // unique in the chain
 	Digest string // of the module, for decision events
 
-	Monitor      bool // decide and log only; not offered yet, see New
+	Monitor      bool // judge beside the chain and change nothing
 	AllowOnError bool // go on without it when it fails, instead of blocking
 	GrantRoles   bool // it may see the caller's roles
 
 	// LookBehind is how many bytes before its text check_output sees,
 	// 0 to 64 KiB.
 	LookBehind int
+	// Patterns let the host look for them itself and call check_output only
+	// where one stands; see native. They need a LookBehind of at least four
+	// bytes, the character before the text.
+	Patterns []abi.Pattern
+	// HoldBack drives check_output by a fixed window of so many bytes, 1 to
+	// 64 KiB, for a plugin that knows nothing of hold_from; see window. 0: the
+	// plugin knows. It excludes Patterns.
+	HoldBack int
 
 	Input      InputChecker
 	Output     OutputChecker
 	ToolCall   ToolCallChecker
 	ToolResult ToolResultChecker
+
+	driver driver // how check_output is asked; nil: with every request
 }
 
 // Options are the words and bounds of a chain. The zero value is the contract's
@@ -86,6 +97,22 @@ type Options struct {
 	// AskTimeout bounds one model call of a guard. Default 20 s.
 	AskTimeout time.Duration
 
+	// Guards in monitor mode work beside runs and after their end, with bounds
+	// of their own for all runs of a chain together. What finds no room is
+	// dropped and reported as dropped: a monitor never slows a request.
+
+	// MonitorCalls is how many of them work at once. Default 2; many take the
+	// processor from the runs.
+	MonitorCalls int
+	// MonitorQueue is how many more wait. Default 64. Each keeps the text that
+	// it is to judge, at most an answer or a tool result.
+	MonitorQueue int
+	// MonitorAsks is how many model calls they make at once. Default 1: a guard
+	// model has few slots, and the runs need them.
+	MonitorAsks int
+	// MonitorTimeout bounds one judgement with its model calls. Default 30 s.
+	MonitorTimeout time.Duration
+
 	// Clock measures durations. Default time.Now.
 	Clock func() time.Time
 }
@@ -94,6 +121,10 @@ const (
 	defaultMaxOutputChars = 200_000
 	defaultTailBytes      = 64 << 10
 	defaultAskTimeout     = 20 * time.Second
+	defaultMonitorCalls   = 2
+	defaultMonitorQueue   = 64
+	defaultMonitorAsks    = 1
+	defaultMonitorTimeout = 30 * time.Second
 	maxLookBehind         = 64 << 10
 
 	defaultInputBlockMessage = "I'm sorry, I can't help with that request."
@@ -103,60 +134,89 @@ const (
 )
 
 // Chain is the guards of one generation in the order in which they decide. It
-// is immutable and safe for concurrent use.
+// is safe for concurrent use.
 type Chain struct {
 	opts       Options
-	input      []*Guard
-	output     []*Guard
-	toolCall   []*Guard
-	toolResult []*Guard
+	input      lineup
+	output     lineup
+	toolCall   lineup
+	toolResult lineup
+	monitors   monitors
 }
 
-// New returns the chain of guards, which decide in the order given. A guard in
-// monitor mode is refused: a chain that ran it as if it were enforcing, or left
-// it out, would do something else than the operator wrote.
+// lineup is the guards that take part in one stage.
+type lineup struct {
+	all       []*Guard // in chain order, as decision events list them
+	enforcing []*Guard
+	watching  []*Guard // in monitor mode
+}
+
+func (l *lineup) add(g *Guard) {
+	l.all = append(l.all, g)
+	if g.Monitor {
+		l.watching = append(l.watching, g)
+	} else {
+		l.enforcing = append(l.enforcing, g)
+	}
+}
+
+// New returns the chain of guards, which decide in the order given. The checkers
+// stay the caller's.
 func New(guards []Guard, opts Options) (*Chain, error) {
 	opts = opts.withDefaults()
 	if err := validate(guards, opts); err != nil {
 		return nil, err
 	}
 	c := &Chain{opts: opts}
+	c.monitors.init(opts)
 	for i := range guards {
 		g := guards[i]
+		if err := g.drive(); err != nil {
+			return nil, err
+		}
 		if g.Input != nil {
-			c.input = append(c.input, &g)
+			c.input.add(&g)
 		}
 		if g.Output != nil {
-			c.output = append(c.output, &g)
+			c.output.add(&g)
 		}
 		if g.ToolCall != nil {
-			c.toolCall = append(c.toolCall, &g)
+			c.toolCall.add(&g)
 		}
 		if g.ToolResult != nil {
-			c.toolResult = append(c.toolResult, &g)
+			c.toolResult.add(&g)
 		}
 	}
 	return c, nil
 }
+
+// Close ends what guards in monitor mode are still doing and waits for it, or
+// until ctx ends. Later verdicts of theirs are dropped; enforcing guards go on.
+// It may be called twice.
+func (c *Chain) Close(ctx context.Context) error { return c.monitors.close(ctx) }
 
 func (o Options) withDefaults() Options {
 	orText(&o.InputBlockMessage, defaultInputBlockMessage)
 	orText(&o.SecretNotice, defaultSecretNotice)
 	orText(&o.OversizeNotice, defaultOversizeNotice)
 	orText(&o.OutputName, defaultOutputName)
-	if o.MaxOutputChars == 0 {
-		o.MaxOutputChars = defaultMaxOutputChars
-	}
-	if o.TailBytes == 0 {
-		o.TailBytes = defaultTailBytes
-	}
-	if o.AskTimeout == 0 {
-		o.AskTimeout = defaultAskTimeout
-	}
+	orNumber(&o.MaxOutputChars, defaultMaxOutputChars)
+	orNumber(&o.TailBytes, defaultTailBytes)
+	orNumber(&o.AskTimeout, defaultAskTimeout)
+	orNumber(&o.MonitorCalls, defaultMonitorCalls)
+	orNumber(&o.MonitorQueue, defaultMonitorQueue)
+	orNumber(&o.MonitorAsks, defaultMonitorAsks)
+	orNumber(&o.MonitorTimeout, defaultMonitorTimeout)
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
 	return o
+}
+
+func orNumber[T int | time.Duration](n *T, fallback T) {
+	if *n == 0 {
+		*n = fallback
+	}
 }
 
 func orText(s *string, fallback string) {
@@ -173,6 +233,8 @@ func validate(guards []Guard, opts Options) error {
 		return fault.New(fault.Invalid, "guards: the tail bound must be positive, not %d", opts.TailBytes)
 	case opts.AskTimeout < 0:
 		return fault.New(fault.Invalid, "guards: the model time-out must be positive, not %v", opts.AskTimeout)
+	case opts.MonitorCalls < 0 || opts.MonitorQueue < 0 || opts.MonitorAsks < 0 || opts.MonitorTimeout < 0:
+		return fault.New(fault.Invalid, "guards: the bounds of monitors must be positive")
 	}
 	seen := make(map[string]bool, len(guards))
 	for i := range guards {
@@ -192,12 +254,16 @@ func (g *Guard) validate() error {
 	switch {
 	case g.Name == "":
 		return fault.New(fault.Invalid, "guard: a name is required")
-	case g.Monitor:
-		return fault.New(fault.Invalid, `guard %s: mode "monitor" is not supported yet, use "enforce"`, g.Name)
 	case g.Input == nil && g.Output == nil && g.ToolCall == nil && g.ToolResult == nil:
 		return fault.New(fault.Invalid, "guard %s: it has no check", g.Name)
 	case g.LookBehind < 0 || g.LookBehind > maxLookBehind:
 		return fault.New(fault.Invalid, "guard %s: look_behind must be 0 to %d bytes, not %d", g.Name, maxLookBehind, g.LookBehind)
+	case g.HoldBack < 0 || g.HoldBack > maxLookBehind:
+		return fault.New(fault.Invalid, "guard %s: hold_back must be 0 to %d bytes, not %d", g.Name, maxLookBehind, g.HoldBack)
+	case g.HoldBack > 0 && len(g.Patterns) > 0:
+		return fault.New(fault.Invalid, "guard %s: it declares both patterns and hold_back, expected one of them", g.Name)
+	case len(g.Patterns) > 0 && g.LookBehind < utf8.UTFMax:
+		return fault.New(fault.Invalid, "guard %s: patterns need a look_behind of at least %d bytes, not %d", g.Name, utf8.UTFMax, g.LookBehind)
 	}
 	return nil
 }

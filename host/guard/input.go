@@ -21,7 +21,7 @@ func (s *Session) CheckInput(ctx context.Context, turns []abi.Turn) (InputVerdic
 		return InputVerdict{}, fault.New(fault.Invalid, "check input: no turn to check")
 	}
 	last := len(turns) - 1
-	c, err := s.check(ctx, abi.HookCheckInput, StageInput, s.chain.input,
+	c, err := s.check(ctx, abi.HookCheckInput, StageInput, &s.chain.input,
 		func(ctx context.Context, g *Guard, ask abi.Ask) (*abi.Verdict, uint64, error) {
 			return g.Input.CheckInput(ctx, &abi.CheckInputRequest{
 				Call: s.opts.Stamp(), Text: turns[last].Content, History: turns[:last],

@@ -261,7 +261,8 @@ func TestNewRefuses(t *testing.T) {
 		opts   Options
 	}{
 		{"", []Guard{ok, {Name: "b", Input: ok.Input, LookBehind: 512}}, Options{}},
-		{`guard m: mode "monitor" is not supported yet, use "enforce"`, []Guard{{Name: "m", Monitor: true, Input: ok.Input}}, Options{}},
+		{"", []Guard{{Name: "m", Monitor: true, Input: ok.Input}}, Options{}},
+		{"guards: the bounds of monitors must be positive", nil, Options{MonitorQueue: -1}},
 		{"guard: a name is required", []Guard{{Input: ok.Input}}, Options{}},
 		{"guard a: the name is used twice", []Guard{ok, ok}, Options{}},
 		{"guard a: it has no check", []Guard{{Name: "a"}}, Options{}},

@@ -63,12 +63,5 @@ func (st *stream) pattern() (int, bool) {
 }
 
 func (st *stream) tallies() abi.Raw {
-	b := []byte{'['}
-	for i, w := range st.guards {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = w.tally.appendJSON(b)
-	}
-	return append(b, ']')
+	return entries(st.session.chain.output.all, func(i int) *tally { return &st.guards[i].tally })
 }

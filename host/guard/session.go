@@ -28,6 +28,10 @@ type SessionOptions struct {
 	// context given to Finish has ended. Fragments are never empty, never split
 	// a character and are never a lone JSON container.
 	Release func(text string)
+	// Hold keeps what the guards need from being freed, for one that judges in
+	// monitor mode after the run's end, until the function that it returns is
+	// called. It returns nil when that is too late. Nil: nothing is ever freed.
+	Hold func() (release func())
 	// Observer is told of every verdict; nil when nobody wants to know. It must
 	// be safe for concurrent use.
 	Observer Observer
@@ -54,6 +58,12 @@ const (
 	VerdictModify  = "modify"  // output and display only
 	VerdictError   = "error"   // it failed
 	VerdictSkipped = "skipped" // one before it blocked
+
+	// Of guards in monitor mode, beside allow and error.
+	VerdictPending     = "pending"      // in decision events only: not judged yet
+	VerdictWouldBlock  = "would_block"  // observers only, as the next ones
+	VerdictWouldModify = "would_modify" // output and display only
+	VerdictDropped     = "dropped"      // there was no room or no time to judge
 )
 
 // Verdict is what one guard said at one stage.
@@ -61,6 +71,7 @@ type Verdict struct {
 	Guard      string
 	Digest     string
 	Stage      string
+	Monitor    bool // it changed nothing
 	Verdict    string
 	ReasonCode string        // of a failure: its code
 	Reason     string        // guest text, capped; for the log only, never with a decision
@@ -129,7 +140,7 @@ func (s *Session) observe(stage string, t *tally) {
 		return
 	}
 	s.opts.Observer.GuardVerdict(Verdict{
-		Guard: t.guard.Name, Digest: t.guard.Digest, Stage: stage,
+		Guard: t.guard.Name, Digest: t.guard.Digest, Stage: stage, Monitor: t.guard.Monitor,
 		Verdict: t.verdict, ReasonCode: t.reasonCode, Reason: t.reason,
 		Calls: t.calls, Asks: t.asks, Fuel: t.fuel, Took: t.took, Err: t.err,
 	})

@@ -37,7 +37,7 @@ type waiter struct {
 
 func (k *Sink) init(s *Session) {
 	k.session = s
-	k.stream = newStream(s, func() { close(k.cutCh) })
+	k.stream = newStream(s, s.chain.output.enforcing, s.opts.Release, func() { close(k.cutCh) })
 	k.in.max = s.chain.opts.MaxOutputChars
 	k.wake = make(chan struct{}, 1)
 	k.cutCh = make(chan struct{})
@@ -164,6 +164,7 @@ func (k *Sink) Finish(ctx context.Context) OutputVerdict {
 			<-k.done
 		}
 		cancel(nil)
+		k.session.watchAnswer(k.in.text.String(), k.in.over)
 	}
 	return k.stream.verdict(k.in.seen)
 }

@@ -20,15 +20,16 @@ type stream struct {
 	merge   merger
 	looked  int // every guard that is not out has seen the text up to here
 
-	stopped   func() // told before the rest is released that the answer is cut
-	cut       *cutAt // final
+	emit      func(string) // receives what is released
+	stopped   func()       // told before the rest is released that the answer is cut
+	cut       *cutAt       // final
 	oversized bool
 	labels    map[string]int // of applied edits
 	released  int            // characters, notices not counted
 }
 
-func newStream(s *Session, stopped func()) *stream {
-	st := &stream{session: s, guards: newWatchers(s), stopped: stopped}
+func newStream(s *Session, guards []*Guard, emit func(string), stopped func()) *stream {
+	st := &stream{session: s, guards: newWatchers(s, guards), emit: emit, stopped: stopped}
 	st.merge.applied = st.count
 	return st
 }
@@ -117,7 +118,7 @@ func (st *stream) release(ctx context.Context, text string, counted bool) bool {
 		if ctx.Err() != nil {
 			return false
 		}
-		st.session.opts.Release(fragment)
+		st.emit(fragment)
 		if counted {
 			st.released += utf8.RuneCountInString(fragment)
 		}

@@ -31,7 +31,7 @@ const (
 // CheckToolCall asks the guards about a call that the model proposes. An error
 // means that ctx ended.
 func (s *Session) CheckToolCall(ctx context.Context, call ToolCheck) (ToolVerdict, error) {
-	c, err := s.check(ctx, abi.HookCheckToolCall, StageToolCall, s.chain.toolCall,
+	c, err := s.check(ctx, abi.HookCheckToolCall, StageToolCall, &s.chain.toolCall,
 		func(ctx context.Context, g *Guard, ask abi.Ask) (*abi.Verdict, uint64, error) {
 			return g.ToolCall.CheckToolCall(ctx, &abi.CheckToolCallRequest{
 				Call: s.opts.Stamp(), Tool: call.Tool, Arguments: call.Arguments,
@@ -47,7 +47,7 @@ func (s *Session) CheckToolCall(ctx context.Context, call ToolCheck) (ToolVerdic
 // CheckToolResult asks the guards about a tool's result before the model sees
 // it. An error means that ctx ended.
 func (s *Session) CheckToolResult(ctx context.Context, call ToolCheck, result string, failed bool) (ToolVerdict, error) {
-	c, err := s.check(ctx, abi.HookCheckToolResult, StageToolResult, s.chain.toolResult,
+	c, err := s.check(ctx, abi.HookCheckToolResult, StageToolResult, &s.chain.toolResult,
 		func(ctx context.Context, g *Guard, ask abi.Ask) (*abi.Verdict, uint64, error) {
 			return g.ToolResult.CheckToolResult(ctx, &abi.CheckToolResultRequest{
 				Call: s.opts.Stamp(), Tool: call.Tool, Arguments: call.Arguments,

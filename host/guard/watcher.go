@@ -41,8 +41,10 @@ func (w *watcher) look(ctx context.Context, text string, final bool, m *merger) 
 	}
 	clock := w.session.chain.opts.Clock
 	began := clock()
-	reply, fuel, err := w.guard.Output.CheckOutput(ctx, &w.req)
-	w.tally.called(fuel, clock().Sub(began))
+	reply, called, fuel, err := w.guard.checkOutput(ctx, &w.req)
+	if called {
+		w.tally.called(fuel, clock().Sub(began))
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -143,10 +145,10 @@ func (w *watcher) verdict(final *cutAt) *tally {
 	return t
 }
 
-func newWatchers(s *Session) []*watcher {
-	all := make([]watcher, len(s.chain.output))
+func newWatchers(s *Session, guards []*Guard) []*watcher {
+	all := make([]watcher, len(guards))
 	list := make([]*watcher, len(all))
-	for i, g := range s.chain.output {
+	for i, g := range guards {
 		all[i] = watcher{session: s, guard: g, index: i, tally: tally{guard: g}}
 		list[i] = &all[i]
 	}

@@ -88,6 +88,7 @@ type GuardVerdict struct {
 	Stage      string // input, output, tool_call, tool_result, display
 	Name       string // the plugin's
 	Digest     string
+	Monitor    bool // it judged beside the run and changed nothing
 	Verdict    string
 	ReasonCode string
 	Fuel       uint64
@@ -109,6 +110,9 @@ func (t *Tracer) GuardVerdict(ctx context.Context, v GuardVerdict) {
 		attribute.String(AttrGuardDigest, v.Digest),
 		attribute.String(AttrGuardFramework, framework),
 		attribute.String(AttrGuardVerdict, code(v.Verdict)),
+	}
+	if v.Monitor {
+		attrs = append(attrs, attribute.String(AttrGuardMode, "monitor"))
 	}
 	if v.ReasonCode != "" {
 		attrs = append(attrs, attribute.String(AttrGuardReasonCode, code(v.ReasonCode)))

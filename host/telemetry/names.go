@@ -49,6 +49,7 @@ const (
 	AttrGuardType           = "guardrail.type"
 	AttrGuardFramework      = "guardrail.framework"
 	AttrGuardDigest         = "guardrail.digest"
+	AttrGuardMode           = "guardrail.mode"
 	AttrGuardVerdict        = "guardrail.verdict"
 	AttrGuardReasonCode     = "guardrail.reason_code"
 	AttrGuardFuel           = "guardrail.fuel"

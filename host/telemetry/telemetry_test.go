@@ -202,7 +202,7 @@ func useAll(ctx context.Context, tracer *telemetry.Tracer, run *telemetry.RunSpa
 	input.End(nil, text, text)
 	_, output := tracer.StartOutputGuard(ctx)
 	output.End(nil, 0)
-	tracer.GuardVerdict(ctx, telemetry.GuardVerdict{Stage: text, Verdict: text, ReasonCode: text, Fuel: 1, Failure: text})
+	tracer.GuardVerdict(ctx, telemetry.GuardVerdict{Stage: text, Monitor: true, Verdict: text, ReasonCode: text, Fuel: 1, Failure: text})
 	run.End(text, text)
 }
 
