@@ -93,7 +93,8 @@ type Plugin struct {
 	// OnError is what a failure of a guardrail means: "block" or "allow".
 	// A workflow has none: its failure ends the run.
 	OnError string `toml:"on_error"`
-	// Mode is "enforce"; this version refuses "monitor".
+	// Mode of a guardrail is "enforce" or "monitor": then it judges beside the
+	// run, reports what it would have done, and changes nothing.
 	Mode string `toml:"mode"`
 	Limits
 	// Roles lets the plugin see the user's roles. Default false.

@@ -179,7 +179,7 @@ func (k checker) plugins() {
 		if e.Log {
 			k.c.warn(fmt.Sprintf("%s: [%s] log: the plugin's lines go to stderr and may quote what users write", k.c.file(), at))
 		}
-		if e.OnError == OnErrorAllow && e.Name != k.c.Agent.Workflow {
+		if e.OnError == OnErrorAllow && e.Mode == ModeEnforce && e.Name != k.c.Agent.Workflow {
 			k.c.warn(fmt.Sprintf("%s: [%s] on_error: when this guardrail fails, what it would have judged passes unjudged", k.c.file(), at))
 		}
 	}
@@ -187,11 +187,7 @@ func (k checker) plugins() {
 
 func (k checker) policy(at, onError, mode string) {
 	k.key(onError == OnErrorBlock || onError == OnErrorAllow, at+".on_error", `expected "block" or "allow", got %q`, shorten(onError))
-	if mode == ModeMonitor {
-		k.key(false, at+".mode", `expected "enforce": this version does not serve "monitor" yet`)
-		return
-	}
-	k.key(mode == ModeEnforce, at+".mode", `expected "enforce", got %q`, shorten(mode))
+	k.key(mode == ModeEnforce || mode == ModeMonitor, at+".mode", `expected "enforce" or "monitor", got %q`, shorten(mode))
 }
 
 func (k checker) limits(at string, l Limits) {

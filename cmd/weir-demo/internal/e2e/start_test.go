@@ -86,7 +86,7 @@ func TestRefusesToStart(t *testing.T) {
 		"unknown entity":               {setup: setup{config: edit(`"US_SSN"`, `"SHOE_SIZE"`)}, want: []string{"plugin output-pii: configure:", "entities: [6]: unknown entity, expected one of"}},
 		"no module":                    {setup: setup{config: edit("# module = \"plugins/dist/input-screen.wasm\"", "module = \"gone.wasm\"\n#")}, want: []string{"plugin input-screen:", "there is no such module"}},
 		"not a module":                 {setup: setup{modules: map[string][]byte{"input-screen": []byte("#!/bin/sh\n")}}, want: []string{"plugin input-screen:"}},
-		"monitor mode":                 {setup: setup{config: edit(`# mode = "enforce"                # this`, `mode = "monitor" # this`)}, want: []string{"mode"}},
+		"unknown mode":                 {setup: setup{config: edit(`# mode = "enforce"                #`, `mode = "look" #`)}, want: []string{"mode"}},
 		"no prompt file":               {setup: setup{config: edit(`"prompts/system.md"`, `"prompts/gone.md"`)}, want: []string{"prompts/gone.md"}},
 		"workflow that is no workflow": {setup: setup{config: edit(`workflow = "react"`, `workflow = "output-pii"`)}, want: []string{"output-pii"}},
 		"log level":                    {setup: setup{env: map[string]string{"WEIR_LOG_LEVEL": "loud"}}, want: []string{"environment WEIR_LOG_LEVEL: expected"}},
