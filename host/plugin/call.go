@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/tetratelabs/wazero/api"
 
@@ -15,66 +16,103 @@ import (
 // is no reply.
 type decoder func(reply []byte) error
 
+// bounds are those of one call.
+type bounds struct {
+	stamp
+	time time.Duration
+	fuel uint64
+}
+
+func (p *Plugin) bounds(hook abi.Hook, st stamp, request int) bounds {
+	b := bounds{stamp: st, time: p.limits.Call(hook, request), fuel: p.limits.Fuel}
+	if hook == abi.HookDescribe || hook == abi.HookConfigure {
+		b.fuel *= setupFuel
+	}
+	return b
+}
+
 // invoke is one call: it waits for an instance, runs the hook and has its
-// reply decoded. The returned bytes belong to the caller.
-func (p *Plugin) invoke(ctx context.Context, hook abi.Hook, st stamp, request []byte, decode decoder) ([]byte, error) {
+// reply decoded. The reply is appended to dst, which may be nil.
+func (p *Plugin) invoke(ctx context.Context, hook abi.Hook, st stamp, request, dst []byte, decode decoder) ([]byte, uint64, error) {
 	if !p.Has(hook) {
-		return nil, fault.New(fault.NotFound, "plugin %s: %s: the module does not export this hook", p.name, hook)
+		return nil, 0, fault.New(fault.NotFound, "plugin %s: %s: the module does not export this hook", p.name, hook)
 	}
 	if err := p.enter(); err != nil {
-		return nil, p.report(string(hook), err, "")
+		return nil, 0, p.report(string(hook), err, "")
 	}
 	defer p.calls.Done()
-	ctx, cancel := context.WithTimeoutCause(ctx, p.limits.call(len(request)), errTimeLimit)
-	defer cancel()
-	if err := p.pool.enter(ctx); err != nil {
-		return nil, p.report(string(hook), err, "")
+	b := p.bounds(hook, st, len(request))
+	if err := p.pool.enter(ctx, b.time); err != nil {
+		return nil, 0, p.report(string(hook), err, "")
 	}
 	defer p.pool.leave()
 	i := p.pool.take()
 	if i == nil {
 		var err error
 		if i, err = p.newInstance(ctx); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
-	answer, err := p.ask(ctx, i, hook, st, request, decode)
-	p.afterCall(ctx, i, err)
-	return answer, err
+	answer, fuel, err := p.ask(ctx, i, hook, b, request, dst, decode)
+	p.afterCall(i, err)
+	return answer, fuel, err
 }
 
 // ask runs a hook on an instance that the caller holds.
-func (p *Plugin) ask(ctx context.Context, i *instance, hook abi.Hook, st stamp, request []byte, decode decoder) ([]byte, error) {
-	i.session.begin(st)
-	i.memory.refused = false
-	answer, err := i.exchange(ctx, i.hooks[hook], request)
+func (p *Plugin) ask(ctx context.Context, i *instance, hook abi.Hook, b bounds, request, dst []byte, decode decoder) ([]byte, uint64, error) {
+	answer, fuel, err := i.call(ctx, hook, b, request, dst)
 	if err == nil {
-		if e := decode(answer); e != nil {
+		if e := decode(answer[len(dst):]); e != nil {
 			err = failed(CodeBadReply, "reply: %v", e)
 		}
 	}
 	if err == nil {
-		return answer, nil
+		return answer, fuel, nil
 	}
 	said := ""
 	if p.mayQuote(hook) {
 		said = i.session.printer.said()
 	}
-	return nil, p.report(string(hook), err, said)
+	return nil, fuel, p.report(string(hook), err, said)
 }
 
-// exchange hands request to the guest and copies its reply out.
+// call runs a hook within its bounds.
+func (i *instance) call(ctx context.Context, hook abi.Hook, b bounds, request, dst []byte) ([]byte, uint64, error) {
+	if ctx.Err() != nil {
+		return nil, 0, stopped(ctx)
+	}
+	i.begin(ctx, b)
+	answer, err := i.exchange(i.hook(hook), request, dst)
+	return answer, i.end(), err
+}
+
+// begin prepares for a call.
+func (i *instance) begin(ctx context.Context, b bounds) {
+	i.ctx.Context = ctx
+	i.memory.refused = false
+	i.session.begin(b.stamp)
+	i.session.meter.begin(ctx, b.time, b.fuel)
+}
+
+// end forgets the caller and returns the fuel that the call used.
+func (i *instance) end() uint64 {
+	i.ctx.Context = nil
+	return i.session.meter.end()
+}
+
+// exchange hands request to the guest and appends its reply to dst.
 //
 //	p = weir_alloc(len)   memory[p:] = request   r = hook(p, len)   memory[r>>32:][:r&m]
-func (i *instance) exchange(ctx context.Context, hook api.Function, request []byte) ([]byte, error) {
+func (i *instance) exchange(hook api.Function, request, dst []byte) ([]byte, error) {
 	if uint64(len(request)) > math.MaxInt32 {
 		return nil, fault.New(fault.Invalid, "the request has %d bytes, more than a module can hold", len(request))
 	}
 	i.stack[0] = uint64(len(request))
-	if err := i.run(ctx, i.alloc); err != nil {
+	if err := i.run(i.alloc); err != nil {
 		return nil, fmt.Errorf("%s: %w", abi.ExportAlloc, err)
 	}
 	ptr := uint32(i.stack[0])
+	i.session.meter.pay(byteUnits(len(request)))
 	if !i.module.Memory().Write(ptr, request) {
 		if i.memory.refused {
 			return nil, failed(CodeMemory, "out of memory: the limit is %d MiB", i.limits.Memory>>20)
@@ -83,21 +121,21 @@ func (i *instance) exchange(ctx context.Context, hook api.Function, request []by
 			abi.ExportAlloc, ptr, len(request), i.module.Memory().Size())
 	}
 	i.stack[0], i.stack[1] = uint64(ptr), uint64(len(request))
-	if err := i.run(ctx, hook); err != nil {
+	if err := i.run(hook); err != nil {
 		return nil, err
 	}
-	return i.copyReply(i.stack[0])
+	return i.copyReply(i.stack[0], dst)
 }
 
 // run calls a guest function with what stands in i.stack.
-func (i *instance) run(ctx context.Context, f api.Function) error {
-	if err := f.CallWithStack(context.WithValue(ctx, sessionKey{}, i.session), i.stack[:]); err != nil {
-		return i.ended(ctx, err)
+func (i *instance) run(f api.Function) error {
+	if err := f.CallWithStack(&i.ctx, i.stack[:]); err != nil {
+		return i.ended(err)
 	}
 	return nil
 }
 
-func (i *instance) copyReply(packed uint64) ([]byte, error) {
+func (i *instance) copyReply(packed uint64, dst []byte) ([]byte, error) {
 	ptr, size := uint32(packed>>32), uint32(packed)
 	if size == 0 {
 		return nil, failed(CodeBadReply, "empty reply")
@@ -110,5 +148,8 @@ func (i *instance) copyReply(packed uint64) ([]byte, error) {
 	if uint64(size) > uint64(i.limits.Reply) {
 		return nil, failed(CodeTooLarge, "reply of %d bytes, at most %d are allowed", size, i.limits.Reply)
 	}
-	return append(make([]byte, 0, size), view...), nil
+	if dst == nil {
+		dst = make([]byte, 0, size)
+	}
+	return append(dst, view...), nil
 }

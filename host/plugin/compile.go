@@ -3,7 +3,6 @@ package plugin
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"runtime"
@@ -12,6 +11,7 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 
 	"weir/host/fault"
+	"weir/host/plugin/instrument"
 )
 
 // Engine and Instrumenter say how modules are run; both are part of a
@@ -20,7 +20,7 @@ import (
 const (
 	EngineVersion = "1.12.0"
 	Engine        = "wazero/" + EngineVersion
-	Instrumenter  = "none"
+	Instrumenter  = instrument.Version
 )
 
 // code is the compiled form of one module, shared by all plugins of its digest.
@@ -41,10 +41,10 @@ func digestOf(wasm []byte) string {
 // compile returns the code of a module that inspect has accepted. One digest
 // is compiled once, however many ask for it at the same time; every successful
 // call needs one release.
-func (r *Runtime) compile(ctx context.Context, digest string, wasm []byte, o *outline) (*code, error) {
+func (r *Runtime) compile(ctx context.Context, digest string, wasm []byte) (*code, error) {
 	c, first := r.claim(digest)
 	if first {
-		c.engine, c.module, c.err = r.build(ctx, boundTables(wasm, o))
+		c.err = r.make(ctx, c, wasm)
 		close(c.ready)
 	}
 	select {
@@ -58,6 +58,21 @@ func (r *Runtime) compile(ctx context.Context, digest string, wasm []byte, o *ou
 		return nil, c.err
 	}
 	return c, nil
+}
+
+// make instruments and compiles. The module's imports were looked at before.
+func (r *Runtime) make(ctx context.Context, c *code, wasm []byte) error {
+	m, err := instrument.Rewrite(wasm, instrument.Options{
+		MaxModule: maxModule,
+		MaxMemory: maxMemory / pageSize, // each instance has a limit of its own
+		MaxTable:  maxTable,
+		Allow:     func(instrument.Import) error { return nil },
+	})
+	if err != nil {
+		return err
+	}
+	c.engine, c.module, err = r.build(ctx, m.Wasm)
+	return err
 }
 
 func (r *Runtime) claim(digest string) (c *code, first bool) {
@@ -134,29 +149,4 @@ func compileIn(ctx context.Context, engine wazero.Runtime, wasm []byte) (m wazer
 	}()
 	ctx = experimental.WithCompilationWorkers(context.WithoutCancel(ctx), runtime.GOMAXPROCS(0))
 	return engine.CompileModule(ctx, wasm)
-}
-
-// boundTables gives every table a maximum, so table.grow cannot take memory
-// that no limit counts. Go guests declare none, so a missing one cannot be
-// refused; growing above a maximum answers -1, which a module must expect.
-func boundTables(wasm []byte, o *outline) []byte {
-	if len(o.tables) == 0 {
-		return wasm
-	}
-	body := binary.AppendUvarint(nil, uint64(len(o.tables)))
-	for _, t := range o.tables {
-		limit := max(t.min, maxTable/uint32(len(o.tables)))
-		if t.bounded {
-			limit = min(limit, t.max)
-		}
-		body = append(body, t.elem, 1)
-		body = binary.AppendUvarint(body, uint64(t.min))
-		body = binary.AppendUvarint(body, uint64(limit))
-	}
-	out := make([]byte, 0, len(wasm)+8*len(o.tables))
-	out = append(out, wasm[:o.table.from]...)
-	out = append(out, sectionTable)
-	out = binary.AppendUvarint(out, uint64(len(body)))
-	out = append(out, body...)
-	return append(out, wasm[o.table.to:]...)
 }

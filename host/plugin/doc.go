@@ -21,9 +21,14 @@
 // reply size, tables, printed text and the number of instances are bounded for
 // each plugin by itself. A failure closes nothing that others use.
 //
+// # Time and fuel
+//
+// No code of a module is run as it comes: instrument rewrites it so that it
+// pays for what it does. A guest gets its fuel in slices and asks the host for
+// the next one (meter.go), which is where the scheduler and the collector get
+// in, and where a call ends whose time or fuel is used up or whose caller left.
+//
 // # What does not hold yet
 //
-// An instance keeps its memory between calls. The deadline is wazero's own,
-// which is looked at in loop heads only: a guest without loops outlives it, and
-// while such a guest runs a collection of the host's garbage waits for it.
+// An instance keeps its memory between calls.
 package plugin

@@ -29,7 +29,7 @@ func Idle(p *Plugin) int {
 
 // CallDecoding is Call with a decoder of the test's own.
 func CallDecoding(p *Plugin, ctx context.Context, hook abi.Hook, request []byte, decode func([]byte) error) error {
-	_, err := p.invoke(ctx, hook, setupStamp(), request, decode)
+	_, _, err := p.invoke(ctx, hook, setupStamp(), request, nil, decode)
 	return err
 }
 
@@ -61,7 +61,7 @@ func HostCall(p *Plugin, memory []byte, args [9]uint64) {
 	mem.Write(0, memory)
 	for _, functions := range hostModules() {
 		for _, f := range functions {
-			i.session.begin(setupStamp())
+			i.begin(context.Background(), bounds{stamp: setupStamp(), time: time.Minute, fuel: 1 << 40})
 			func() {
 				defer func() {
 					_ = recover() // proc_exit and weir.log end a call so
@@ -73,6 +73,3 @@ func HostCall(p *Plugin, memory []byte, args [9]uint64) {
 		}
 	}
 }
-
-// CallTime is the time limit of a call.
-func CallTime(l Limits, request int) time.Duration { return l.call(request) }

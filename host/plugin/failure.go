@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tetratelabs/wazero/sys"
-
 	"weir/abi"
 	"weir/host/fault"
 )
@@ -17,6 +15,7 @@ import (
 const (
 	CodeTrap        = "trap"        // the guest broke a rule of WebAssembly, or ended itself so
 	CodeTimeout     = "timeout"     // it did not answer in its time
+	CodeFuel        = "fuel"        // it used up its fuel
 	CodeExit        = "exit"        // it called proc_exit, with whatever code
 	CodeMemory      = "memory"      // it ended after its memory could not grow
 	CodeBadReply    = "bad_reply"   // its reply is missing, out of range or not the message
@@ -24,8 +23,6 @@ const (
 	CodeCancelled   = "cancelled"   // the caller does not wait any more
 	CodeUnavailable = "unavailable" // no instance was free in time, or the plugin is closed
 )
-
-var errTimeLimit = errors.New("time limit")
 
 // failure is the error of one call, before it is known whose.
 type failure struct {
@@ -39,33 +36,20 @@ func failed(code, format string, args ...any) error {
 	return &failure{code: code, text: fmt.Sprintf(format, args...)}
 }
 
-// ended explains why a guest function did not return. ctx is the one that it
-// was called with. The order matters: a guest may pass the numbers to proc_exit
-// that wazero uses for a deadline, and dies in many ways once it is out of memory.
-func (i *instance) ended(ctx context.Context, err error) error {
-	exit, isExit := errors.AsType[*sys.ExitError](err)
+// ended explains why a guest function did not return: the host ended it, for a
+// reason of its own, or the guest trapped. A guest that is out of memory dies
+// in many ways.
+func (i *instance) ended(err error) error {
+	f, byHost := errors.AsType[*failure](err)
 	switch {
-	case i.memory.refused && (!isExit || i.session.exited):
+	case byHost && f.code != CodeExit:
+		return f
+	case i.memory.refused:
 		return failed(CodeMemory, "out of memory: the limit is %d MiB", i.limits.Memory>>20)
-	case i.session.exited:
-		return failed(CodeExit, "called proc_exit(%d)", i.session.exitCode)
-	case isExit && ctx.Err() != nil:
-		return stopped(ctx)
-	case isExit:
-		return failed(CodeTrap, "ended with code %d", exit.ExitCode())
+	case byHost:
+		return f
 	}
 	return failed(CodeTrap, "trap: %s", firstLine(err.Error()))
-}
-
-// stopped explains why a call's context ended.
-func stopped(ctx context.Context) error {
-	switch cause := context.Cause(ctx); {
-	case cause == errTimeLimit:
-		return failed(CodeTimeout, "no reply within its time limit")
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return failed(CodeTimeout, "no reply before the caller's deadline")
-	}
-	return failed(CodeCancelled, "the caller cancelled")
 }
 
 // waited explains why an instance did not come free.

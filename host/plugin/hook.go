@@ -9,7 +9,8 @@ import (
 )
 
 // The typed callers below may be used concurrently. Each returns a valid
-// message or an error, never both; the fuel is zero until calls are metered.
+// message or an error, never both, and the fuel that the call used in either
+// case.
 
 // CheckInput calls check_input.
 func (p *Plugin) CheckInput(ctx context.Context, req *abi.CheckInputRequest) (*abi.Verdict, uint64, error) {
@@ -29,29 +30,32 @@ func (p *Plugin) CheckToolResult(ctx context.Context, req *abi.CheckToolResultRe
 func (p *Plugin) verdict(ctx context.Context, hook abi.Hook, call abi.Call, req request) (*abi.Verdict, uint64, error) {
 	out := new(abi.Verdict)
 	check := func() error { return out.Validate(hook) }
-	if err := p.typed(ctx, hook, call, req, decoding(out, check)); err != nil {
-		return nil, 0, err
+	fuel, err := p.typed(ctx, hook, call, req, decoding(out, check))
+	if err != nil {
+		return nil, fuel, err
 	}
-	return out, 0, nil
+	return out, fuel, nil
 }
 
 // CheckOutput calls check_output.
 func (p *Plugin) CheckOutput(ctx context.Context, req *abi.CheckOutputRequest) (*abi.CheckOutputReply, uint64, error) {
 	out := new(abi.CheckOutputReply)
 	check := func() error { return out.Validate(req) }
-	if err := p.typed(ctx, abi.HookCheckOutput, req.Call, req, decoding(out, check)); err != nil {
-		return nil, 0, err
+	fuel, err := p.typed(ctx, abi.HookCheckOutput, req.Call, req, decoding(out, check))
+	if err != nil {
+		return nil, fuel, err
 	}
-	return out, 0, nil
+	return out, fuel, nil
 }
 
 // Step calls step.
 func (p *Plugin) Step(ctx context.Context, req *abi.StepRequest) (*abi.StepReply, uint64, error) {
 	out := new(abi.StepReply)
-	if err := p.typed(ctx, abi.HookStep, req.Call, req, decoding(out, out.Validate)); err != nil {
-		return nil, 0, err
+	fuel, err := p.typed(ctx, abi.HookStep, req.Call, req, decoding(out, out.Validate))
+	if err != nil {
+		return nil, fuel, err
 	}
-	return out, 0, nil
+	return out, fuel, nil
 }
 
 // Call calls any hook with a request in JSON, which must carry now and seed,
@@ -64,10 +68,9 @@ func (p *Plugin) Call(ctx context.Context, hook abi.Hook, request []byte) (reply
 	if err != nil {
 		return nil, 0, p.report(string(hook), err, "")
 	}
-	reply, err = p.invoke(ctx, hook, st, request, func(reply []byte) error {
+	return p.invoke(ctx, hook, st, request, nil, func(reply []byte) error {
 		return abi.ValidateReply(hook, request, reply)
 	})
-	return reply, 0, err
 }
 
 type request interface{ AppendJSON(b []byte) []byte }
@@ -84,11 +87,11 @@ func decoding(out message, check func() error) decoder {
 	}
 }
 
-func (p *Plugin) typed(ctx context.Context, hook abi.Hook, call abi.Call, req request, decode decoder) error {
+func (p *Plugin) typed(ctx context.Context, hook abi.Hook, call abi.Call, req request, decode decoder) (uint64, error) {
 	st, err := stampOf(call)
 	if err != nil {
-		return p.report(string(hook), err, "")
+		return 0, p.report(string(hook), err, "")
 	}
-	_, err = p.invoke(ctx, hook, st, req.AppendJSON(nil), decode)
-	return err
+	_, fuel, err := p.invoke(ctx, hook, st, req.AppendJSON(nil), nil, decode)
+	return fuel, err
 }

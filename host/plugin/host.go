@@ -9,6 +9,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"weir/abi"
+	"weir/host/plugin/instrument"
 )
 
 // hostFunction is one function that a guest may import. It may read and write
@@ -21,6 +22,21 @@ type hostFunction struct {
 
 // sessionKey finds the session of the calling instance in the context of a call.
 type sessionKey struct{}
+
+// callContext is the context of the guest functions of one instance: the
+// caller's, with the session. It is part of the instance, because a context
+// made for each call would be garbage of each call.
+type callContext struct {
+	context.Context
+	session *session
+}
+
+func (c *callContext) Value(key any) any {
+	if key == (sessionKey{}) {
+		return c.session
+	}
+	return c.Context.Value(key)
+}
 
 // hostModules lists everything that a guest may import.
 func hostModules() map[string][]hostFunction {
@@ -49,6 +65,11 @@ func linkHost(ctx context.Context, engine wazero.Runtime) error {
 				WithGoModuleFunction(f.bind(), []byte(f.typ.params), []byte(f.typ.results)).
 				Export(f.name)
 		}
+		if module == instrument.RefuelModule {
+			b.NewFunctionBuilder().
+				WithGoModuleFunction(api.GoModuleFunc(refuel), []byte{typeI64}, []byte{typeI64}).
+				Export(instrument.RefuelName)
+		}
 		if _, err := b.Instantiate(ctx); err != nil {
 			return err
 		}
@@ -56,13 +77,24 @@ func linkHost(ctx context.Context, engine wazero.Runtime) error {
 	return nil
 }
 
+// refuel is what instrumented code calls when its fuel is used up.
+func refuel(ctx context.Context, _ api.Module, stack []uint64) {
+	stack[0] = uint64(sessionOf(ctx).meter.refuel(int64(stack[0])))
+}
+
+func sessionOf(ctx context.Context) *session {
+	s, ok := ctx.Value(sessionKey{}).(*session)
+	if !ok {
+		panic(errors.New("a host function was called outside of a call"))
+	}
+	return s
+}
+
 func (f hostFunction) bind() api.GoModuleFunc {
 	answers := len(f.typ.results) > 0
 	return func(ctx context.Context, m api.Module, stack []uint64) {
-		s, ok := ctx.Value(sessionKey{}).(*session)
-		if !ok {
-			panic(errors.New("a host function was called outside of a call"))
-		}
+		s := sessionOf(ctx)
+		s.meter.charge(hostCall)
 		errno := f.do(s, m.Memory(), stack)
 		if answers {
 			stack[0] = uint64(errno)
@@ -77,6 +109,7 @@ func weirLog(s *session, mem api.Memory, args []uint64) uint32 {
 	if !ok {
 		panic(errors.New("weir.log was given text outside of the memory"))
 	}
+	s.meter.charge(printUnits(len(text)))
 	s.printer.line(int(level), text)
 	return 0
 }

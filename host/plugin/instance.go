@@ -2,12 +2,14 @@ package plugin
 
 import (
 	"context"
+	"errors"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
 
 	"weir/abi"
+	"weir/host/plugin/instrument"
 )
 
 // instance is one running copy of a module. It belongs to one call at a time.
@@ -18,13 +20,14 @@ type instance struct {
 	memory  *linearMemory
 	session *session
 	limits  Limits
+	ctx     callContext
 	stack   [2]uint64 // arguments and results of a guest function
 }
 
 // newInstance makes an instance that is ready for calls: instantiated,
 // initialised and configured.
 func (p *Plugin) newInstance(ctx context.Context) (*instance, error) {
-	i, err := p.instantiate(ctx)
+	i, err := p.birth(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -35,24 +38,11 @@ func (p *Plugin) newInstance(ctx context.Context) (*instance, error) {
 	return i, nil
 }
 
-// instantiate makes an instance and initialises it. The module has no name in
-// the runtime, so it meets no other one; what fails here closes only itself.
-func (p *Plugin) instantiate(ctx context.Context) (*instance, error) {
-	i := &instance{
-		memory:  &linearMemory{limit: uint64(p.limits.Memory)},
-		session: &session{printer: printer{log: p.printed}},
-		hooks:   make(map[abi.Hook]api.Function, len(p.hooks)),
-		limits:  p.limits,
-	}
-	i.session.begin(setupStamp())
-	config := wazero.NewModuleConfig().WithName("").WithStartFunctions()
-	module, err := p.code.engine.InstantiateModule(experimental.WithMemoryAllocator(ctx, i.memory), p.code.module, config)
+// birth makes an instance and initialises it.
+func (p *Plugin) birth(ctx context.Context) (*instance, error) {
+	i, err := p.instantiate()
 	if err != nil {
-		return nil, p.report("_initialize", i.ended(ctx, err), "")
-	}
-	i.module, i.alloc = module, module.ExportedFunction(abi.ExportAlloc)
-	for hook := range p.hooks {
-		i.hooks[hook] = module.ExportedFunction(string(hook))
+		return nil, p.report("_initialize", err, "")
 	}
 	if err := p.initialize(ctx, i); err != nil {
 		i.close()
@@ -61,13 +51,54 @@ func (p *Plugin) instantiate(ctx context.Context) (*instance, error) {
 	return i, nil
 }
 
+// instantiate makes an instance as the module describes it. The module has no
+// name in the runtime, so it meets no other one; what fails here closes only
+// itself.
+func (p *Plugin) instantiate() (*instance, error) {
+	i := &instance{
+		memory:  &linearMemory{limit: uint64(p.limits.Memory)},
+		session: &session{printer: printer{log: p.printed}},
+		hooks:   make(map[abi.Hook]api.Function, len(p.hooks)),
+		limits:  p.limits,
+	}
+	i.ctx.session = i.session
+	config := wazero.NewModuleConfig().WithName("").WithStartFunctions()
+	ctx := experimental.WithMemoryAllocator(context.Background(), i.memory)
+	module, err := p.code.engine.InstantiateModule(ctx, p.code.module, config)
+	if err != nil {
+		i.memory.Free() // wazero does not
+		return nil, i.ended(err)
+	}
+	i.module, i.alloc = module, module.ExportedFunction(abi.ExportAlloc)
+	fuel, ok := module.ExportedGlobal(instrument.FuelGlobal).(api.MutableGlobal)
+	if !ok {
+		i.close()
+		return nil, errors.New("the instrumented module has no fuel")
+	}
+	i.session.meter.fuel = fuel
+	return i, nil
+}
+
+// hook looks a hook up once: each has a stack of its own.
+func (i *instance) hook(hook abi.Hook) api.Function {
+	f, ok := i.hooks[hook]
+	if !ok {
+		f = i.module.ExportedFunction(string(hook))
+		i.hooks[hook] = f
+	}
+	return f
+}
+
 func (p *Plugin) initialize(ctx context.Context, i *instance) error {
 	if !p.reactor {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, p.limits.Setup, errTimeLimit)
-	defer cancel()
-	err := i.run(ctx, i.module.ExportedFunction("_initialize"))
+	if ctx.Err() != nil {
+		return p.report("_initialize", stopped(ctx), "")
+	}
+	i.begin(ctx, bounds{stamp: setupStamp(), time: p.limits.Setup, fuel: setupFuel * p.limits.Fuel})
+	err := i.run(i.module.ExportedFunction("_initialize"))
+	i.end()
 	i.session.printer.end()
 	if err != nil {
 		return p.report("_initialize", err, i.session.printer.said())
@@ -75,5 +106,5 @@ func (p *Plugin) initialize(ctx context.Context, i *instance) error {
 	return nil
 }
 
-// close ends the instance. Its memory is freed when nobody reads it any more.
+// close ends the instance and frees its memory.
 func (i *instance) close() { _ = i.module.Close(context.Background()) }

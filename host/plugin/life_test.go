@@ -261,21 +261,17 @@ func TestCorruptCache(t *testing.T) {
 	}
 }
 
-// wazero closes an instance on its own when the context ends. A context that
-// ends while the reply is read must not leave an instance in the pool that the
-// next caller finds closed.
+// A context that ends while the reply is read takes neither the reply nor the
+// instance with it.
 func TestContextEndsAfterTheReply(t *testing.T) {
 	p := load(t, plugin.Spec{Wasm: checker().Build(), Limits: plugin.Limits{Instances: 1}})
-	if plugin.Idle(p) != 1 {
-		t.Fatal("expected the first instance in the pool")
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	err := plugin.CallDecoding(p, ctx, abi.HookCheckInput, ordinary, func([]byte) error { cancel(); return nil })
 	if err != nil {
 		t.Errorf("a reply that had come is lost: %v", err)
 	}
-	if plugin.Idle(p) != 0 {
-		t.Error("the instance is in the pool")
+	if plugin.Idle(p) != 1 {
+		t.Error("the instance is not in the pool")
 	}
 	if _, _, err := p.Call(context.Background(), abi.HookCheckInput, ordinary); err != nil {
 		t.Error(err)

@@ -162,14 +162,15 @@ func TestLimitsArePerPlugin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if l := p.Limits(); l.Memory != limit || l.Reply != 4<<20 || l.Timeout.Seconds() != 5 || l.Setup.Seconds() != 10 || l.Instances < 2 {
+		if l := p.Limits(); l.Memory != limit || l.Reply != 4<<20 || l.Fuel != 4_000_000_000 || l.Setup.Seconds() != 10 || l.Instances < 2 {
 			t.Errorf("limits %+v", l)
 		}
 		if _, _, err := p.Call(context.Background(), abi.HookCheckInput, ordinary); fault.CodeOf(err) != code {
 			t.Errorf("limit %d: %v, want code %q", limit, err, code)
 		}
 	}
-	for _, l := range []plugin.Limits{{Memory: -1}, {Memory: 100}, {Timeout: -1}} {
+	for _, l := range []plugin.Limits{{Memory: -1}, {Memory: 100}, {Timeout: -1},
+		{Reply: 65 << 20}, {Timeout: time.Hour}, {Setup: time.Hour}, {TimeoutPerKiB: time.Minute}, {Fuel: 1 << 50}, {Instances: 2000}} {
 		if _, err := r.Load(context.Background(), plugin.Spec{Name: "x", Wasm: wasm, Limits: l}); fault.Of(err) != fault.Invalid {
 			t.Errorf("%+v: %v", l, err)
 		}
@@ -211,13 +212,31 @@ func TestEngineVersion(t *testing.T) {
 	}
 }
 
-// DECISIONS 10: 5 s and 50 ms for each KiB of the request.
+// DECISIONS 10: how long each hook may run; a number of the operator's holds
+// for all of them.
 func TestCallTime(t *testing.T) {
-	l := load(t, plugin.Spec{Wasm: checker().Build()}).Limits()
-	for request, want := range map[int]time.Duration{0: 5 * time.Second, 1: 5050 * time.Millisecond,
-		1024: 5050 * time.Millisecond, 1025: 5100 * time.Millisecond} {
-		if got := plugin.CallTime(l, request); got != want {
-			t.Errorf("%d bytes: %v, want %v", request, got, want)
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		limits  plugin.Limits
+		hook    abi.Hook
+		request int
+		want    time.Duration
+	}{
+		{plugin.Limits{}, abi.HookCheckInput, 0, 50 * ms},
+		{plugin.Limits{}, abi.HookCheckInput, 1, 51 * ms},
+		{plugin.Limits{}, abi.HookCheckToolCall, 1024, 51 * ms},
+		{plugin.Limits{}, abi.HookCheckToolResult, 1025, 52 * ms},
+		{plugin.Limits{}, abi.HookCheckOutput, 1 << 20, 50 * ms},
+		{plugin.Limits{}, abi.HookStep, 10 << 10, 210 * ms},
+		{plugin.Limits{}, abi.HookDescribe, 1 << 20, 10 * time.Second},
+		{plugin.Limits{Setup: time.Second}, abi.HookConfigure, 1 << 20, time.Second},
+		{plugin.Limits{Timeout: 5 * ms}, abi.HookStep, 1024, 6 * ms},
+		{plugin.Limits{Timeout: 5 * ms, TimeoutPerKiB: 2 * ms}, abi.HookCheckOutput, 1024, 7 * ms},
+		{plugin.Limits{TimeoutPerKiB: 2 * ms}, abi.HookStep, 1024, 202 * ms},
+	} {
+		l := load(t, plugin.Spec{Wasm: checker().Build(), Limits: c.limits}).Limits()
+		if got := l.Call(c.hook, c.request); got != c.want {
+			t.Errorf("%+v, %s, %d bytes: %v, want %v", c.limits, c.hook, c.request, got, c.want)
 		}
 	}
 }
@@ -233,7 +252,7 @@ func TestWantedLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `level=WARN msg="plugin wants more memory than its limit" name=x wanted_mib=128 limit_mib=64
-level=WARN msg="plugin wants more time than its limit" name=x wanted_ms=6000 limit_ms=5000
+level=WARN msg="plugin wants more time than its limit" name=x wanted_ms=6000 limit_ms=50
 `
 	if got := out.String(); got != want {
 		t.Errorf("log:\n%s", got)

@@ -40,10 +40,7 @@ type outline struct {
 	memories []limitEntry
 	exports  []exportEntry
 	start    bool
-	table    span // the whole table section, header included
 }
-
-type span struct{ from, to int }
 
 // signature is a function type: value types as the bytes of the format.
 type signature struct{ params, results string }
@@ -121,9 +118,6 @@ func parseModule(wasm []byte) (*outline, error) {
 				return nil, fmt.Errorf("offset %d: section %d is repeated or out of order", from, id)
 			}
 			last = rank
-		}
-		if id == sectionTable {
-			o.table = span{from, r.at}
 		}
 		if err := o.section(id, body); err != nil {
 			return nil, fmt.Errorf("section %d: %w", id, err)

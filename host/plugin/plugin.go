@@ -51,14 +51,14 @@ type Plugin struct {
 // fault.Invalid error that names the rule; one that fails while it runs is a
 // fault.Plugin error. ctx bounds running the module, not compiling it.
 func (r *Runtime) Load(ctx context.Context, spec Spec) (*Plugin, error) {
-	p, o, err := r.prepare(spec)
+	p, err := r.prepare(spec)
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", spec.Name, err)
 	}
 	if err := r.add(p); err != nil {
 		return nil, err
 	}
-	if err := p.start(ctx, spec.Wasm, o); err != nil {
+	if err := p.start(ctx, spec.Wasm); err != nil {
 		p.calls.Done()
 		_ = p.Close(context.WithoutCancel(ctx))
 		return nil, err
@@ -68,25 +68,25 @@ func (r *Runtime) Load(ctx context.Context, spec Spec) (*Plugin, error) {
 	return p, nil
 }
 
-func (p *Plugin) start(ctx context.Context, wasm []byte, o *outline) (err error) {
-	if p.code, err = p.runtime.compile(ctx, p.digest, wasm, o); err != nil {
+func (p *Plugin) start(ctx context.Context, wasm []byte) (err error) {
+	if p.code, err = p.runtime.compile(ctx, p.digest, wasm); err != nil {
 		return fmt.Errorf("plugin %s: %w", p.name, err)
 	}
 	return p.setup(ctx)
 }
 
 // prepare does what needs no running code.
-func (r *Runtime) prepare(spec Spec) (*Plugin, *outline, error) {
+func (r *Runtime) prepare(spec Spec) (*Plugin, error) {
 	if spec.Name == "" {
-		return nil, nil, fault.New(fault.Invalid, "expected a name")
+		return nil, fault.New(fault.Invalid, "expected a name")
 	}
 	limits, err := spec.Limits.resolved()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	o, err := inspect(spec.Wasm, limits)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	p := &Plugin{
 		name: spec.Name, digest: digestOf(spec.Wasm), limits: limits,
@@ -101,7 +101,7 @@ func (r *Runtime) prepare(spec Spec) (*Plugin, *outline, error) {
 		p.printed.logger = r.log.With(slog.String("name", spec.Name))
 	}
 	p.calls.Add(1) // loading is a call in flight: closing waits for it
-	return p, o, nil
+	return p, nil
 }
 
 // Name returns the name that the operator gave.

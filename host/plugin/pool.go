@@ -3,36 +3,27 @@ package plugin
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // pool keeps a plugin's idle instances and bounds how many there are. A slot
 // is held by each call that runs; its instance is taken from the idle ones or
 // made by the caller.
 type pool struct {
-	slots chan struct{}
+	slots gate
 
 	mu   sync.Mutex
 	idle []*instance
 }
 
-func newPool(size int) *pool { return &pool{slots: make(chan struct{}, size)} }
+func newPool(size int) *pool { return &pool{slots: gate{free: int64(size)}} }
 
-// enter waits for a slot, until ctx ends.
-func (p *pool) enter(ctx context.Context) error {
-	select {
-	case p.slots <- struct{}{}:
-		return nil
-	default:
-	}
-	select {
-	case p.slots <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return waited(ctx)
-	}
+// enter waits for a slot, until ctx or the time ends.
+func (p *pool) enter(ctx context.Context, wait time.Duration) error {
+	return p.slots.enter(ctx, 1, wait)
 }
 
-func (p *pool) leave() { <-p.slots }
+func (p *pool) leave() { p.slots.leave(1) }
 
 // take returns the instance that was used last, whose memory is warm, or nil.
 func (p *pool) take() *instance {

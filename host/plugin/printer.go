@@ -99,6 +99,10 @@ func (p *printer) admit(text []byte) []byte {
 	return text[:n]
 }
 
+// printUnits is the cost of printing that many bytes, of which only the first
+// of a call are looked at.
+func printUnits(n int) int64 { return byteUnits(min(n, maxCall)) }
+
 func (p *printer) hold(text []byte) {
 	if room := maxLine - len(p.part); len(text) > room {
 		p.log.dropped.Add(uint64(len(text) - room))

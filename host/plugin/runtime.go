@@ -67,7 +67,6 @@ func NewRuntime(ctx context.Context, opts RuntimeOptions) (*Runtime, error) {
 func newEngine(ctx context.Context, cache wazero.CompilationCache) (wazero.Runtime, error) {
 	config := wazero.NewRuntimeConfig().
 		WithCoreFeatures(api.CoreFeaturesV2).
-		WithCloseOnContextDone(true).
 		WithDebugInfoEnabled(false)
 	if cache != nil {
 		config = config.WithCompilationCache(cache)

@@ -18,10 +18,8 @@ type session struct {
 	now     int64  // nanoseconds, both clocks; moved by poll_oneoff only
 	seed    uint64 // of random_get
 	source  *rand.ChaCha8
+	meter   meter
 	printer printer
-
-	exited   bool
-	exitCode uint32
 }
 
 // setupStamp is the clock and seed of initialisation and describe. The clock is
@@ -81,7 +79,6 @@ func stampIn(request []byte) (stamp, error) {
 // begin prepares for the next call.
 func (s *session) begin(st stamp) {
 	s.now, s.seed, s.source = st.now, st.seed, nil
-	s.exited, s.exitCode = false, 0
 	s.printer.begin()
 }
 

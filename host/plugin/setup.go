@@ -14,7 +14,7 @@ import (
 // setup makes the first instance and asks it everything that Load promises.
 // The instance goes to the pool.
 func (p *Plugin) setup(ctx context.Context) error {
-	i, err := p.instantiate(ctx)
+	i, err := p.birth(ctx)
 	if err != nil {
 		return err
 	}
@@ -60,10 +60,19 @@ func (p *Plugin) compareLimits() {
 		p.runtime.log.Warn("plugin wants more memory than its limit", "name", p.name,
 			"wanted_mib", wanted.MemoryMiB, "limit_mib", p.limits.Memory>>20)
 	}
-	if time.Duration(wanted.TimeoutMS)*time.Millisecond > p.limits.Timeout {
+	if limit := p.shortest(); time.Duration(wanted.TimeoutMS)*time.Millisecond > limit {
 		p.runtime.log.Warn("plugin wants more time than its limit", "name", p.name,
-			"wanted_ms", wanted.TimeoutMS, "limit_ms", p.limits.Timeout.Milliseconds())
+			"wanted_ms", wanted.TimeoutMS, "limit_ms", limit.Milliseconds())
 	}
+}
+
+// shortest is the time of the hook that has least.
+func (p *Plugin) shortest() time.Duration {
+	least := p.limits.Setup
+	for hook := range p.hooks {
+		least = min(least, p.limits.Call(hook, 0))
+	}
+	return least
 }
 
 func (p *Plugin) describe(ctx context.Context, i *instance) error {
@@ -101,13 +110,9 @@ func (p *Plugin) configure(ctx context.Context, i *instance, config abi.Raw) (*a
 func setupCall() abi.Call { return abi.Call{Now: 1, Seed: "0"} }
 
 func (p *Plugin) setupCall(ctx context.Context, i *instance, hook abi.Hook, req request, decode decoder) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, p.limits.Setup, errTimeLimit)
-	defer cancel()
-	_, err := p.ask(ctx, i, hook, setupStamp(), req.AppendJSON(nil), decode)
+	request := req.AppendJSON(nil)
+	_, _, err := p.ask(ctx, i, hook, p.bounds(hook, setupStamp(), len(request)), request, nil, decode)
 	i.session.printer.end()
-	if err == nil && ctx.Err() != nil {
-		return p.report(string(hook), stopped(ctx), "")
-	}
 	return err
 }
 
@@ -161,7 +166,7 @@ func (p *Plugin) selfCheck(ctx context.Context) error {
 	if len(p.description.Cases) == 0 {
 		return nil
 	}
-	i, err := p.instantiate(ctx)
+	i, err := p.birth(ctx)
 	if err != nil {
 		return err
 	}
@@ -183,9 +188,8 @@ func (p *Plugin) runCase(ctx context.Context, i *instance, c *abi.Case) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", place, err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, p.limits.call(len(c.Request)), errTimeLimit)
-	defer cancel()
-	reply, err := p.ask(ctx, i, c.Hook, st, c.Request, func(reply []byte) error {
+	b := p.bounds(c.Hook, st, len(c.Request))
+	reply, _, err := p.ask(ctx, i, c.Hook, b, c.Request, nil, func(reply []byte) error {
 		return abi.ValidateReply(c.Hook, c.Request, reply)
 	})
 	i.session.printer.end()

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/sys"
 )
 
 // Error numbers of WASI preview 1.
@@ -65,14 +64,18 @@ func randomGet(s *session, mem api.Memory, args []uint64) uint32 {
 	if !ok {
 		return errnoFault
 	}
-	s.random().Read(buf)
+	for len(buf) > 0 {
+		n := min(len(buf), 64<<10)
+		s.meter.charge(byteUnits(n))
+		s.random().Read(buf[:n])
+		buf = buf[n:]
+	}
 	return errnoSuccess
 }
 
 // procExit ends the call. It never returns to the guest.
-func procExit(s *session, _ api.Memory, args []uint64) uint32 {
-	s.exited, s.exitCode = true, uint32(args[0])
-	panic(sys.NewExitError(s.exitCode))
+func procExit(_ *session, _ api.Memory, args []uint64) uint32 {
+	panic(failed(CodeExit, "called proc_exit(%d)", uint32(args[0])))
 }
 
 // fdWrite is fd_write (fd, iovs, iovs_len, nwritten).
@@ -97,6 +100,7 @@ func fdWrite(s *session, mem api.Memory, args []uint64) uint32 {
 		if total += uint64(len(text)); total > math.MaxInt32 {
 			return errnoInval
 		}
+		s.meter.charge(1 + printUnits(len(text)))
 		s.printer.write(text)
 	}
 	if !mem.WriteUint32Le(uint32(args[3]), uint32(total)) {
@@ -130,6 +134,7 @@ func pollOneoff(s *session, mem api.Memory, args []uint64) uint32 {
 	if count == 0 || count > maxSubscriptions {
 		return errnoInval
 	}
+	s.meter.charge(int64(count) * hostCall)
 	in, ok := mem.Read(uint32(args[0]), count*subscriptionSize)
 	if !ok {
 		return errnoFault
