@@ -42,7 +42,7 @@ func commands() []command {
 		{"config check", "[--config FILE]", "read the configuration and load the plugins as a start would, without a network",
 			"weir config check", (*weir).configCheck},
 		{"plugin call", "FILE --hook HOOK [--config JSON|@FILE] [--prompt NAME=@FILE] < REQUEST", "run one hook of a module and print its reply",
-			`echo '{"text":"hello","history":[]}' | weir plugin call plugins/dist/input-screen.wasm --hook check_input --config @config.json`, (*weir).pluginCall},
+			`echo '{"text":"Write to a@example.com.","stream_pos":0,"final":true}' | weir plugin call plugins/dist/output-pii.wasm --hook check_output --config '{"entities":["EMAIL_ADDRESS"]}'`, (*weir).pluginCall},
 		{"version", "[--json]", "print the versions of the program and of what it speaks",
 			"weir version", (*weir).version},
 	}
