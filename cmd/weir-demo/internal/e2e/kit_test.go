@@ -12,8 +12,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -118,9 +120,45 @@ type setup struct {
 	config  func(string) string // edits agent.toml
 	env     map[string]string
 	modules map[string][]byte // beside the shipped ones
+	only    []string          // keeps these plugins of the shipped ones; nil keeps all
 	model   http.Handler      // default: the scripted one
 	desk    http.Handler      // default: the tickets
 }
+
+// edit is config after the plugins that are not wanted have been taken out: a
+// start costs a second, most of which is theirs.
+func (s setup) edit(t testing.TB) func(string) string {
+	return func(c string) string {
+		before, rest, ok := strings.Cut(c, "# The agent's loop, named by")
+		plugins, after, end := strings.Cut(rest, "# Changes that a person may")
+		if !ok || !end {
+			t.Fatal("the plugins stand elsewhere")
+		}
+		if s.only != nil {
+			var kept strings.Builder
+			for table := range strings.SplitSeq("\n"+plugins, "\n[") {
+				if name := strings.TrimLeft(table, "["); slices.ContainsFunc(s.only, func(p string) bool {
+					return strings.HasPrefix(name, "plugins."+p+"]") || strings.HasPrefix(name, "plugins."+p+".")
+				}) {
+					kept.WriteString("\n[" + table)
+				}
+			}
+			plugins = kept.String()
+		}
+		c = before + "#" + plugins + "\n# Changes that a person may" + after
+		if s.config != nil {
+			c = s.config(c)
+		}
+		return c
+	}
+}
+
+// swap is a handler that a test exchanges while its clients live.
+type swap struct{ current atomic.Pointer[http.Handler] }
+
+func (s *swap) set(h http.Handler) { s.current.Store(&h) }
+
+func (s *swap) ServeHTTP(w http.ResponseWriter, r *http.Request) { (*s.current.Load()).ServeHTTP(w, r) }
 
 // world is a running host and its neighbours.
 type world struct {
@@ -170,7 +208,7 @@ func guardTemplate(t testing.TB) string {
 func start(t testing.TB, s setup) *world {
 	t.Helper()
 	w := &world{log: &buffer{}}
-	path := deployment(t, s.config, s.modules)
+	path := deployment(t, s.edit(t), s.modules)
 	env, desk := neighbours(t, s)
 	w.desk = desk
 	h, err := host.Start(t.Context(), host.Options{ConfigPath: path,
