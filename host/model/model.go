@@ -100,13 +100,9 @@ type Client struct {
 // New checks the options and returns a client. It does not connect.
 func New(opts Options) (*Client, error) {
 	opts.defaults()
-	c := &Client{opts: opts, endpoints: make(map[string]*endpoint, 2)}
-	for name, alias := range map[string]Alias{abi.ModelAgent: opts.Agent, abi.ModelGuard: opts.Guard} {
-		e, err := newEndpoint(name, alias)
-		if err != nil {
-			return nil, fmt.Errorf("model %s: %w", name, err)
-		}
-		c.endpoints[name] = e
+	c := &Client{opts: opts}
+	if err := c.name(opts.Agent, opts.Guard); err != nil {
+		return nil, err
 	}
 	c.transport = newTransport(&opts)
 	c.http = &http.Client{
@@ -114,6 +110,30 @@ func New(opts Options) (*Client, error) {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return c, nil
+}
+
+// With returns a client that calls other models over the same connections.
+// Both may be used, and closing either closes what is idle for both.
+func (c *Client) With(agent, guard Alias) (*Client, error) {
+	next := *c
+	if err := next.name(agent, guard); err != nil {
+		return nil, err
+	}
+	return &next, nil
+}
+
+// name sets what the two aliases mean.
+func (c *Client) name(agent, guard Alias) error {
+	c.opts.Agent, c.opts.Guard = agent, guard
+	c.endpoints = make(map[string]*endpoint, 2)
+	for name, alias := range map[string]Alias{abi.ModelAgent: agent, abi.ModelGuard: guard} {
+		e, err := newEndpoint(name, alias)
+		if err != nil {
+			return fmt.Errorf("model %s: %w", name, err)
+		}
+		c.endpoints[name] = e
+	}
+	return nil
 }
 
 func (o *Options) defaults() {

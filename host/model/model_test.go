@@ -1,11 +1,15 @@
 package model
 
 import (
+	"bytes"
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -71,4 +75,41 @@ func collect(ctx context.Context, c *Client, req *Request) (*Reply, string, erro
 	var text strings.Builder
 	reply, err := c.Complete(ctx, req, func(s string) { text.WriteString(s) })
 	return reply, text.String(), err
+}
+
+// A client with other models sends over the connections of the first.
+func TestWith(t *testing.T) {
+	var asked []string
+	var conns atomic.Int64
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		asked = append(asked, string(body[:bytes.IndexByte(body, ',')])+" "+r.Header.Get("Authorization"))
+		io.WriteString(w, `{"choices":[{"message":{"role":"assistant","content":"yes"},"finish_reason":"stop"}]}`)
+	}))
+	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			conns.Add(1)
+		}
+	}
+	server.Start()
+	t.Cleanup(server.Close)
+	one := Alias{BaseURL: server.URL + "/v1", Name: "one", APIKey: "k1"}
+	c := client(t, Options{Agent: one, Guard: one})
+	two := Alias{BaseURL: server.URL + "/v1", Name: "two", APIKey: "k2"}
+	other, err := c.With(two, two)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []*Client{c, other, c} {
+		if reply, err := c.Complete(t.Context(), whole(), nil); err != nil || reply.Text != "yes" {
+			t.Fatalf("%+v, %v", reply, err)
+		}
+	}
+	want := []string{`{"model":"one" Bearer k1`, `{"model":"two" Bearer k2`, `{"model":"one" Bearer k1`}
+	if !slices.Equal(asked, want) || conns.Load() != 1 {
+		t.Errorf("asked %q over %d connections", asked, conns.Load())
+	}
+	if _, err := c.With(two, Alias{}); err == nil || !strings.Contains(err.Error(), "model guard: base_url") {
+		t.Errorf("no guard: %v", err)
+	}
 }

@@ -22,6 +22,11 @@ import (
 // way to it made fail; what follows is the message.
 const ErrorPrefix = "Error: "
 
+// refusedPrefix begins the text of a call that was not made.
+const refusedPrefix = "Tool call refused: "
+
+const errChanged = "the server has changed this tool since it was approved; it is not called until an operator has approved it again"
+
 // maxMessage bounds the message of a failed call, in characters.
 const maxMessage = 600
 
@@ -33,24 +38,30 @@ var errTimeout = errors.New("the tool call timed out")
 //	Error: <message>              what the tool or the server answered
 //	Error: MCP tool '<name>' timed out after 30s
 //	Error: MCP tool '<name>' request failed: <what happened>
-//	Tool call refused: <reason>   the arguments do not match the schema
+//	Tool call refused: <reason>   the arguments do not match the schema, or the
+//	                              tool is not the one that was admitted
 //
 // where a message has at most 600 characters, "…" standing for the rest, and
 // never the address or the key. The error is not for the model: it is ctx's
 // cause when ctx ended, promptly, or a name that Tools does not list.
 //
 // A session that ended under the call is renewed once; only a call of a
-// read-only tool is then made again.
-func (c *Client) Call(ctx context.Context, name string, arguments abi.Raw) (text string, failed bool, err error) {
-	e, ok := c.byName[name]
+// read-only tool is then made again. A tool that the server has changed since
+// it was admitted is not called.
+func (s *Set) Call(ctx context.Context, name string, arguments abi.Raw) (text string, failed bool, err error) {
+	e, ok := s.byName[name]
 	if !ok {
 		return "", false, unavailable(name)
+	}
+	c := s.client
+	if c.differs(e) {
+		return refusedPrefix + errChanged, true, nil
 	}
 	if len(arguments) == 0 {
 		arguments = abi.Raw("{}")
 	}
 	if err := e.schema.check(arguments); err != nil {
-		return "Tool call refused: " + err.Error(), true, nil
+		return refusedPrefix + err.Error(), true, nil
 	}
 	if !c.enter() {
 		return c.failure(name, errClosed.Error()), true, nil
@@ -86,6 +97,9 @@ func (c *Client) perform(ctx context.Context, e *entry, arguments abi.Raw) (json
 		if s, err = c.fresh(ctx, s); err != nil {
 			return nil, c.failure(e.Name, err.Error())
 		}
+		if c.differs(e) {
+			return nil, refusedPrefix + errChanged
+		}
 		result, _, why := c.attempt(ctx, s, e, arguments)
 		return result, why
 	}
@@ -99,6 +113,9 @@ func (c *Client) perform(ctx context.Context, e *entry, arguments abi.Raw) (json
 	}
 	if !e.ReadOnly {
 		return nil, c.failure(e.Name, "the session to the server was lost and renewed; the call was not repeated")
+	}
+	if c.differs(e) {
+		return nil, refusedPrefix + errChanged
 	}
 	result, _, why = c.attempt(ctx, s, e, arguments)
 	return result, why

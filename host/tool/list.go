@@ -3,7 +3,6 @@ package tool
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -25,9 +24,9 @@ type offer struct {
 	destructive       *bool
 }
 
-// list reads all pages of tools/list. Only tools that the operator included
-// are looked into, so what else a server offers cannot hurt.
-func (c *Client) list(ctx context.Context, s *session) (map[string]offer, error) {
+// list reads all pages of tools/list. Only the wanted tools are looked into, so
+// what else a server offers cannot hurt.
+func (c *Client) list(ctx context.Context, s *session, wanted []string) (map[string]offer, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.CallTimeout)
 	defer cancel()
 	offers, cursor, seen := map[string]offer{}, "", 0
@@ -40,7 +39,7 @@ func (c *Client) list(ctx context.Context, s *session) (map[string]offer, error)
 			return nil, fault.New(fault.Limit, "tool: list: the server offers more than %d tools", maxOffer)
 		}
 		for _, raw := range page.tools {
-			if err := c.consider(offers, raw); err != nil {
+			if err := consider(offers, raw, wanted); err != nil {
 				return nil, err
 			}
 		}
@@ -91,13 +90,13 @@ func (c *Client) page(ctx context.Context, s *session, cursor string) (page, err
 	return p, nil
 }
 
-// consider adds a listed tool to offers if it is included.
-func (c *Client) consider(offers map[string]offer, raw []byte) error {
+// consider adds a listed tool to offers if it is wanted.
+func consider(offers map[string]offer, raw []byte, wanted []string) error {
 	name, err := nameOf(raw)
 	if err != nil {
 		return fault.New(fault.Invalid, "tool: list: %w", err)
 	}
-	if !slices.Contains(c.opts.Include, name) {
+	if !slices.Contains(wanted, name) {
 		return nil
 	}
 	if _, twice := offers[name]; twice {
@@ -165,41 +164,4 @@ func (o *offer) annotations(d *strictjson.Decoder) error {
 		}
 		return err
 	})
-}
-
-// admit checks what was listed against the allow-list (5.3 of the contract)
-// and fills the registry.
-func (c *Client) admit(offers map[string]offer) error {
-	for _, name := range slices.Sorted(slices.Values(c.opts.Include)) {
-		o, ok := offers[name]
-		switch {
-		case !ok:
-			return fault.New(fault.Invalid, "tool %s: included, but the server does not offer it", quote(name))
-		case o.readOnly != nil && !*o.readOnly:
-			return fault.New(fault.Invalid, "tool %s: the server marks it readOnlyHint=false; only read-only tools can be included", quote(name))
-		case o.destructive != nil && *o.destructive:
-			return fault.New(fault.Invalid, "tool %s: the server marks it destructiveHint=true; only read-only tools can be included", quote(name))
-		}
-		compiled, err := compile(o.schema)
-		if err != nil {
-			return fault.New(fault.Invalid, "tool %s: schema: %w", quote(name), err)
-		}
-		e := &entry{schema: compiled, Tool: Tool{
-			Name: name, StepName: c.stepName(name), Description: o.description,
-			Published: o.description, Schema: o.schema, ReadOnly: o.readOnly != nil,
-		}}
-		if override, ok := c.opts.Overrides[name]; ok {
-			e.Description = override.Description
-		}
-		c.byName[name] = e
-		c.tools = append(c.tools, e.Tool)
-	}
-	return nil
-}
-
-func (c *Client) stepName(name string) string {
-	if c.opts.FunctionGroup == "" {
-		return name
-	}
-	return strings.Join([]string{c.opts.FunctionGroup, name}, "__")
 }

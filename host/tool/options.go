@@ -44,6 +44,11 @@ type Options struct {
 	// the cut is said. Default 256 KiB.
 	MaxResult int
 
+	// Changed is told, from a goroutine of the client, when a renewed session
+	// offers tools that are not what was admitted; once for each change. It must
+	// not block. Nil tells nobody.
+	Changed func([]Change)
+
 	// Version is what the client calls its own version. Default "0".
 	Version string
 }
@@ -85,24 +90,31 @@ func (o Options) validate() error {
 	if o.Key == "" {
 		return fault.New(fault.Invalid, "tool: key: expected a non-empty key for the MCP server")
 	}
-	if len(o.Include) == 0 {
+	if err := validateSelection(o.Include, o.Overrides); err != nil {
+		return err
+	}
+	if o.Attempts < 0 || o.CallTimeout < 0 || o.ConnectTimeout < 0 || o.RetryDelay < 0 || o.MaxResponse < 0 || o.MaxResult < 0 {
+		return fault.New(fault.Invalid, "tool: attempts, time-outs and sizes may not be negative")
+	}
+	return nil
+}
+
+func validateSelection(include []string, overrides map[string]Override) error {
+	if len(include) == 0 {
 		return fault.New(fault.Invalid, "tool: include: expected at least one tool name")
 	}
-	for i, name := range o.Include {
-		if name == "" || slices.Contains(o.Include[:i], name) {
+	for i, name := range include {
+		if name == "" || slices.Contains(include[:i], name) {
 			return fault.New(fault.Invalid, "tool: include: expected distinct non-empty names, got %q", name)
 		}
 	}
-	for name, override := range o.Overrides {
-		if !slices.Contains(o.Include, name) {
+	for name, override := range overrides {
+		if !slices.Contains(include, name) {
 			return fault.New(fault.Invalid, "tool: overrides: tool %q is not included", name)
 		}
 		if override.Description == "" {
 			return fault.New(fault.Invalid, "tool: overrides: tool %q: description is empty", name)
 		}
-	}
-	if o.Attempts < 0 || o.CallTimeout < 0 || o.ConnectTimeout < 0 || o.RetryDelay < 0 || o.MaxResponse < 0 || o.MaxResult < 0 {
-		return fault.New(fault.Invalid, "tool: attempts, time-outs and sizes may not be negative")
 	}
 	return nil
 }

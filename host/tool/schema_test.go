@@ -154,7 +154,7 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Client{byName: map[string]*entry{"get_ticket": {Tool: Tool{Name: "get_ticket"}, schema: s}}}
+	c := &Set{byName: map[string]*entry{"get_ticket": {Tool: Tool{Name: "get_ticket"}, schema: s}}}
 	for arguments, want := range map[string]string{
 		``: `{}`, " \n": `{}`, `{"b":9007199254740993,"a":1.10}`: `{"b":9007199254740993,"a":1.10}`,
 		" {\"a\" : 1}\n": `{"a" : 1}`, `[1]`: `[1]`,

@@ -143,19 +143,31 @@ func (c *Client) renewLocked(failed *session) *renewal {
 }
 
 func (c *Client) renew(r *renewal, failed *session) {
-	s, x, err := c.dial(c.life)
+	s, why := c.reopen()
 	c.mu.Lock()
 	c.renewal = nil
-	if err == nil {
-		c.current, r.session = s, s
-	} else {
-		r.why = c.explain(err, x)
+	if s != nil {
+		c.current = s
 	}
+	r.session, r.why = s, why
 	c.mu.Unlock()
 	close(r.done)
-	if err == nil {
+	if s != nil {
 		failed.closeWith(c.life)
 	}
+}
+
+// reopen opens a session and looks at its tools before anybody calls them.
+func (c *Client) reopen() (*session, string) {
+	s, x, err := c.dial(c.life)
+	if err != nil {
+		return nil, c.explain(err, x)
+	}
+	if err := c.compare(c.life, s); err != nil {
+		s.close()
+		return nil, err.Error()
+	}
+	return s, ""
 }
 
 // probeLocked looks whether a server that was not heard of is still there.

@@ -12,7 +12,8 @@
 //
 // Both eras of the protocol are spoken: sessions (2024-11-05 to 2025-11-25) and
 // the stateless revision 2026-07-28. A session that ended is begun again once,
-// by one goroutine for all calls that noticed it.
+// by one goroutine for all calls that noticed it; the tools are then listed
+// again, and calls of one that is not what was admitted are refused.
 package tool
 
 import (
@@ -21,16 +22,14 @@ import (
 	"sync"
 	"time"
 
-	"weir/abi"
 	"weir/host/fault"
 )
 
-// Client is the closed registry of tools and the shared session to their
-// server. All methods may be called concurrently.
+// Client is the shared session to a server, and the set of tools that it was
+// connected for. All methods may be called concurrently.
 type Client struct {
-	opts   Options
-	tools  []Tool // sorted by name
-	byName map[string]*entry
+	*Set
+	opts Options
 
 	life context.Context // ends with Close; its cause is errClosed
 	end  context.CancelCauseFunc
@@ -43,6 +42,9 @@ type Client struct {
 	renewal *renewal  // not nil while one is under way
 	tried   time.Time // when the last renewal began
 	probing bool
+	// Digests of the tools of all sets, as they were listed last ("" is gone)
+	// and as the newest set admitted them.
+	offered, admitted map[string]string
 }
 
 // Tool is one tool that models may call.
@@ -53,11 +55,6 @@ type Tool struct {
 	Published   string // the server's own description
 	Schema      []byte // JSON Schema of the arguments, the server's bytes; read-only
 	ReadOnly    bool   // the server says so explicitly; such a call may be repeated
-}
-
-type entry struct {
-	Tool
-	schema *schema
 }
 
 var errClosed = errors.New("the tool client is closed")
@@ -71,7 +68,7 @@ func Connect(ctx context.Context, opts Options) (*Client, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	c := &Client{opts: opts, byName: map[string]*entry{}, gone: make(chan struct{})}
+	c := &Client{opts: opts, offered: map[string]string{}, admitted: map[string]string{}, gone: make(chan struct{})}
 	c.life, c.end = context.WithCancelCause(context.Background())
 	if err := c.start(ctx); err != nil {
 		_ = c.Close()
@@ -86,16 +83,9 @@ func (c *Client) start(ctx context.Context) error {
 		return err
 	}
 	c.current = s
-	offers, err := c.list(ctx, s)
-	if err != nil {
-		return err
-	}
-	return c.admit(offers)
+	c.Set, err = c.choose(ctx, s, c.opts.Include, c.opts.Overrides)
+	return err
 }
-
-// Tools returns the tools in the order in which models see them: by name. The
-// slice and its schemas belong to the client.
-func (c *Client) Tools() []Tool { return c.tools }
 
 // Ready is nil while the session is open, or in the stateless era while the
 // server answered last time. It never blocks: when nothing was heard of the
@@ -148,15 +138,4 @@ func (c *Client) enter() bool {
 	}
 	c.work.Add(1)
 	return true
-}
-
-// Validate holds arguments against the tool's schema, without any coercion (5.5
-// of the contract). The error's text is for the model and names arguments,
-// never values.
-func (c *Client) Validate(name string, arguments abi.Raw) error {
-	e, ok := c.byName[name]
-	if !ok {
-		return unavailable(name)
-	}
-	return e.schema.check(arguments)
 }

@@ -19,8 +19,8 @@ const MaxArguments = 16384
 // space around them. Whether they fit the tool is for Validate to say; what
 // Parse refuses does not count against a budget. The error's text is for the
 // model.
-func (c *Client) Parse(name, arguments string) (Tool, abi.Raw, error) {
-	e, ok := c.byName[name]
+func (s *Set) Parse(name, arguments string) (Tool, abi.Raw, error) {
+	e, ok := s.byName[name]
 	if !ok {
 		return Tool{}, nil, unavailable(name)
 	}
@@ -36,6 +36,17 @@ func (c *Client) Parse(name, arguments string) (Tool, abi.Raw, error) {
 		return Tool{}, nil, fault.New(fault.Invalid, "tool arguments are not valid JSON: %w", err)
 	}
 	return e.Tool, raw, nil
+}
+
+// Validate holds arguments against the tool's schema, without any coercion (5.5
+// of the contract). The error's text is for the model and names arguments,
+// never values.
+func (s *Set) Validate(name string, arguments abi.Raw) error {
+	e, ok := s.byName[name]
+	if !ok {
+		return unavailable(name)
+	}
+	return e.schema.check(arguments)
 }
 
 // check holds arguments against the schema in the contract's order: an object,
