@@ -147,16 +147,20 @@ func (w *rewriter) appendExports(b []byte) []byte {
 }
 
 // mutableGlobals lists the globals that are state of an instance, with the
-// names under which they are exported.
-func (m *module) mutableGlobals() []Global {
-	var list []Global
+// names under which they are exported, and tells whether there are others that
+// could not be read and set.
+func (m *module) mutableGlobals() (list []Global, opaque bool) {
 	for i, g := range m.globals {
-		if g.mutable {
+		switch {
+		case !g.mutable:
+		case g.typ == typeV128 || isRefType(g.typ):
+			opaque = true
+		default:
 			name := abi.ReservedPrefix + "global_" + strconv.Itoa(i)
 			list = append(list, Global{Index: uint32(i), Name: name, Type: g.typ})
 		}
 	}
-	return list
+	return list, opaque
 }
 
 func (w *rewriter) appendElements(b []byte) []byte {

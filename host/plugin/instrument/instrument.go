@@ -33,7 +33,10 @@ type Options struct {
 	// was expected; it is shown after the name of the import.
 	Allow func(Import) error
 
-	linked bool // tables, memories and globals may be imported: tests only
+	// For tests only: tables, memories and globals may be imported, and the
+	// plan of a function may be replaced.
+	linked bool
+	replan func(*rewriter, *body)
 }
 
 func (o Options) resolved() Options {
@@ -63,26 +66,32 @@ type Module struct {
 	// Wasm is the module. It imports refuel, (i64) -> (i64), and exports the
 	// i64 global FuelGlobal.
 	Wasm []byte
-	// Globals are the mutable globals of the original. Together with the
-	// memory they are the state of an instance, apart from what the flags say.
+	// Globals are the mutable globals of the original that are numbers.
+	// Together with the memory they are the whole state of an instance if
+	// Resettable.
 	Globals []Global
 	// Memory is what the memory may grow from and to, in pages. Both are zero
 	// without one.
 	MemoryMin, MemoryMax uint32
 	// TableMax is how many elements all tables may grow to.
 	TableMax uint32
-	// WritesTables and DropsSegments say that instances change their tables,
-	// or forget segments: memory and globals are not their whole state.
-	WritesTables, DropsSegments bool
+	// WritesTables, DropsSegments and OpaqueGlobals say that instances change
+	// their tables, forget segments, or have mutable globals that are vectors
+	// or references, which a host cannot read and set.
+	WritesTables, DropsSegments, OpaqueGlobals bool
 	// ReadsSegments says that instances copy data segments at run time.
 	ReadsSegments bool
 }
+
+// Resettable tells whether an instance can be put back to an earlier state by
+// its memory and Globals alone. If not, every call needs a new instance.
+func (m *Module) Resettable() bool { return !m.WritesTables && !m.DropsSegments && !m.OpaqueGlobals }
 
 // Global is a mutable global under the name it is exported by.
 type Global struct {
 	Index uint32
 	Name  string
-	Type  byte // a value type of the binary format
+	Type  byte // i32, i64, f32 or f64 as a value type of the binary format
 }
 
 // rewriter is the work on one module.
@@ -95,6 +104,7 @@ type rewriter struct {
 	debt debtor
 	in   instr
 
+	replan       func(*rewriter, *body)
 	fuel, refuel uint32 // indices
 	helpers      []helper
 	helperIndex  map[helperKey]uint32
@@ -117,7 +127,7 @@ func Rewrite(wasm []byte, opts Options) (*Module, error) {
 		return nil, err
 	}
 	m.bound(o)
-	w := &rewriter{wasm: wasm, m: m, ops: ops, out: m.outline(), helperIndex: map[helperKey]uint32{},
+	w := &rewriter{wasm: wasm, m: m, ops: ops, out: m.outline(), replan: o.replan, helperIndex: map[helperKey]uint32{},
 		fuel: uint32(len(m.globals)), refuel: uint32(m.importedFuncs)}
 	codes, err := w.functions()
 	if err != nil {
@@ -136,6 +146,9 @@ func (w *rewriter) functions() ([]byte, error) {
 		f := &w.m.codes[i]
 		if err := w.scan(f); err != nil {
 			return nil, refuse("function %d: %w", w.m.importedFuncs+i, err)
+		}
+		if w.replan != nil {
+			w.replan(w, f)
 		}
 		one = w.emit(one[:0], f)
 		codes = appendSized(codes, one)
@@ -169,7 +182,8 @@ func (l *limits) limit(most uint32) {
 }
 
 func (m *module) outline() *Module {
-	out := &Module{Globals: m.mutableGlobals()}
+	out := new(Module)
+	out.Globals, out.OpaqueGlobals = m.mutableGlobals()
 	if len(m.memories) > 0 {
 		out.MemoryMin, out.MemoryMax = m.memories[0].min, m.memories[0].max
 	}
