@@ -194,11 +194,19 @@ func (g *Generation) drop() {
 	close(g.freed)
 }
 
-// Close gives up the builder's use and waits until the last run has released
-// the generation and its plugins are freed. When ctx ends first it returns the
-// cause, and the generation is freed with its last release all the same. It
-// may be called twice.
-func (g *Generation) Close(ctx context.Context) error {
+// Users returns how many runs hold the generation.
+func (g *Generation) Users() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.shut {
+		return g.users
+	}
+	return g.users - 1 // the builder is no run
+}
+
+// Retire gives up the builder's use: from then on the generation is freed with
+// its last release. It may be called twice.
+func (g *Generation) Retire() {
 	g.mu.Lock()
 	first := !g.shut
 	g.shut = true
@@ -206,6 +214,16 @@ func (g *Generation) Close(ctx context.Context) error {
 	if first {
 		g.drop()
 	}
+}
+
+// Freed is closed when the plugins are freed.
+func (g *Generation) Freed() <-chan struct{} { return g.freed }
+
+// Close retires the generation and waits until it is freed. When ctx ends first
+// it returns the cause, and the generation is freed with its last release all
+// the same. It may be called twice.
+func (g *Generation) Close(ctx context.Context) error {
+	g.Retire()
 	select {
 	case <-g.freed:
 		return nil
