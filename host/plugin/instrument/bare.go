@@ -1,9 +1,11 @@
 package instrument
 
-// Bare returns the module without the contents of its active data segments,
-// for instances whose memory is an image that has them already. Nothing else
-// differs: to code that names it, an active segment is empty once the instance
-// exists, and so it is here.
+// Bare returns the module without its active data segments, for instances
+// whose memory is an image that has their contents already. Nothing else
+// differs. In a module whose code names segments they become passive instead
+// of going away: their numbers stay, and the engine lets code read an active
+// segment after it was copied, although the specification says it is empty
+// then.
 func (m *Module) Bare() []byte {
 	r := &reader{data: m.Wasm, at: 8}
 	b := append([]byte(nil), m.Wasm[:8]...)
@@ -22,20 +24,16 @@ func (m *Module) Bare() []byte {
 	return b
 }
 
-// withoutActive makes active segments empty passive ones, which keeps the
-// numbers of the others.
+// withoutActive makes active segments passive.
 func withoutActive(r *reader) []byte {
 	ops := newOpTable()
 	n := r.u32()
 	b := appendU32(nil, n)
 	for range n {
-		if flags := r.u32(); flags == 0 {
+		if r.u32() == 0 {
 			r.constant(ops)
-			r.bytes(r.u32())
-			b = append(b, 1, 0)
-		} else {
-			b = appendSized(append(b, 1), r.bytes(r.u32()))
 		}
+		b = appendSized(append(b, 1), r.bytes(r.u32()))
 	}
 	return b
 }
