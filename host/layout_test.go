@@ -115,6 +115,11 @@ var rules = []rule{
 		breach: only([]string{"host/config", "cmd/weir-demo"}, "github.com/BurntSushi/toml"),
 	},
 	{
+		name:   "file events in one place",
+		reason: "an event says little: what changed is found by looking, which host/watch does for everybody",
+		breach: only([]string{"host/watch"}, "github.com/fsnotify/"),
+	},
+	{
 		name:   "spans in one place",
 		reason: "what may stand on a span is decided in host/telemetry; whoever starts one elsewhere can leak unguarded text",
 		breach: func(s source) []string {
@@ -185,6 +190,7 @@ func TestLayoutNotices(t *testing.T) {
 		"host/model/mcp.go":            `import "github.com/modelcontextprotocol/go-sdk/mcp"`,
 		"host/store/nats.go":           `import "github.com/nats-io/nats.go"`,
 		"host/auth/toml.go":            `import "github.com/BurntSushi/toml"`,
+		"host/config/notify.go":        `import "github.com/fsnotify/fsnotify"`,
 		"host/server/span.go":          `import "go.opentelemetry.io/otel/trace"`,
 		"host/telemetry/sdk.go":        `import "go.opentelemetry.io/otel/sdk/trace"`,
 		"host/command.go":              `import "weir/cmd/weir"`,
@@ -228,6 +234,7 @@ func TestLayoutNotices(t *testing.T) {
 		"host/model/mcp.go: MCP in one place",
 		"host/store/nats.go: NATS in one place",
 		"host/auth/toml.go: TOML in one place",
+		"host/config/notify.go: file events in one place",
 		"host/server/span.go: spans in one place",
 		"host/telemetry/sdk.go: spans in one place",
 		"cmd/weir/other.go: nobody imports a command",
