@@ -20,9 +20,7 @@ import (
 func offer(tools ...*mcp.Tool) http.Handler {
 	server := mcp.NewServer(&mcp.Implementation{Name: "odd", Version: "1"}, nil)
 	for _, tool := range tools {
-		server.AddTool(tool, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: `{}`}}}, nil
-		})
+		server.AddTool(tool, toolSays("{}"))
 	}
 	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
 		&mcp.StreamableHTTPOptions{Stateless: true})
@@ -206,5 +204,12 @@ func TestKeysFromFiles(t *testing.T) {
 	w := &world{url: "http://" + c.address(t)}
 	if s := w.ask(t, user("Show me my open tickets.")); !strings.Contains(s.text(), "TKT-1001") {
 		t.Errorf("got %q", s.text())
+	}
+}
+
+// toolSays is a tool that always answers this text.
+func toolSays(text string) mcp.ToolHandler {
+	return func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
 	}
 }
