@@ -1,5 +1,3 @@
-// Package instrument rewrites WebAssembly modules so that their host keeps
-// control of them.
 package instrument
 
 import (
@@ -20,7 +18,8 @@ const maxPages = 1 << 16
 
 // Options bound a module. Zero fields mean the defaults.
 type Options struct {
-	// MaxModule is how many bytes a module may have. Default 64 MiB.
+	// MaxModule is how many bytes a module may have, and a quarter of how many
+	// it may have rewritten. Default 64 MiB.
 	MaxModule int
 	// MaxMemory is how many pages of 64 KiB a memory may grow to, whatever the
 	// module declares. Default 1024 (64 MiB). It becomes part of the code, so
@@ -105,6 +104,7 @@ type rewriter struct {
 	in   instr
 
 	replan       func(*rewriter, *body)
+	most         int    // bytes of code
 	fuel, refuel uint32 // indices
 	helpers      []helper
 	helperIndex  map[helperKey]uint32
@@ -128,6 +128,7 @@ func Rewrite(wasm []byte, opts Options) (*Module, error) {
 	}
 	m.bound(o)
 	w := &rewriter{wasm: wasm, m: m, ops: ops, out: m.outline(), replan: o.replan, helperIndex: map[helperKey]uint32{},
+		most: maxGrowth * o.MaxModule,
 		fuel: uint32(len(m.globals)), refuel: uint32(m.importedFuncs)}
 	codes, err := w.functions()
 	if err != nil {
@@ -152,6 +153,9 @@ func (w *rewriter) functions() ([]byte, error) {
 		}
 		one = w.emit(one[:0], f)
 		codes = appendSized(codes, one)
+		if len(codes) > w.most {
+			return nil, refuse("has more than %d bytes of code with its charges", w.most)
+		}
 		if len(w.helpers) > maxHelpers {
 			return nil, refuse("uses more than %d different bulk operations", maxHelpers)
 		}

@@ -1,12 +1,13 @@
 package instrument
 
-// emit writes the code of one function with the charges of its plan.
+// emit writes the code of one function with the charges of its plan. It stops
+// when the code becomes too long, which the caller refuses.
 func (w *rewriter) emit(b []byte, f *body) []byte {
 	r := &reader{data: w.wasm[:f.to], at: f.from}
 	b = appendLocals(b, f.locals)
 	w.debt.begin()
 	regions := w.plan.regions
-	for pos := 0; !r.done(); pos++ {
+	for pos := 0; !r.done() && len(b) <= w.most; pos++ {
 		cost, head := 0, false
 		for len(regions) > 0 && regions[0].start == pos {
 			cost += regions[0].cost

@@ -26,6 +26,7 @@ const (
 	maxLabels   = 1 << 20 // of one br_table
 	maxNesting  = 1 << 16
 	maxHelpers  = 1 << 12
+	maxGrowth   = 4 // code that is mostly calls becomes ten times as long
 
 	pageSize = 64 << 10
 )

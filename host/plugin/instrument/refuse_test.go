@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"weir/host/fault"
 	"weir/host/plugin/plugintest"
@@ -123,5 +124,34 @@ func TestNoImportsByDefault(t *testing.T) {
 	a.Import("weir", "log", "iii", "")
 	if _, err := Rewrite(a.Bytes(), Options{}); err == nil || !strings.Contains(err.Error(), `imports "weir.log", expected no imports`) {
 		t.Error(err)
+	}
+}
+
+// Charges make code longer; a module cannot use that to fill the host's memory.
+func TestGrowth(t *testing.T) {
+	a := new(plugintest.Asm)
+	a.Func("", "", 0, bytes.Repeat(plugintest.Call(0), 10_000))
+	wasm := a.Bytes()
+	if _, err := Rewrite(wasm, Options{MaxModule: len(wasm)}); err == nil || !strings.Contains(err.Error(), "bytes of code with its charges") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := Rewrite(wasm, Options{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// Reading a module takes time in proportion to its size, also if its blocks
+// are nested as deep as allowed and every branch leaves all of them.
+func TestTime(t *testing.T) {
+	const depth = 60_000
+	far := append(appendU32([]byte{0x20, 0, 0x0d}, depth-1), append(appendU32([]byte{0x20, 0, 0x0d}, depth/2), 0x20, 0, 0x0d, 0)...)
+	a := new(plugintest.Asm)
+	a.Func("i", "", 0, bytes.Repeat([]byte{2, 0x40}, depth), bytes.Repeat(far, 300_000), bytes.Repeat([]byte{0x0b}, depth))
+	start := time.Now()
+	if _, err := Rewrite(a.Bytes(), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("took %v", took)
 	}
 }
