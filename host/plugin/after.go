@@ -1,11 +1,12 @@
 package plugin
 
-// afterCall decides what becomes of an instance. One that answered properly
-// goes back to the pool as it is; any other is closed, and the next call makes
-// a new one.
+// afterCall decides what becomes of an instance. One that answered properly is
+// put back to its image and goes to the pool; so an idle instance holds
+// nobody's data. Any other is closed, and the next call makes a new one.
 func (p *Plugin) afterCall(i *instance, err error) {
 	i.session.printer.end()
-	if err != nil {
+	if err != nil || !i.reset(p.runtime.resetter) {
+		p.discarded.Add(1)
 		i.close()
 		return
 	}

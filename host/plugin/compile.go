@@ -10,7 +10,6 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/experimental"
 
-	"weir/host/fault"
 	"weir/host/plugin/instrument"
 )
 
@@ -23,14 +22,16 @@ const (
 	Instrumenter  = instrument.Version
 )
 
-// code is the compiled form of one module, shared by all plugins of its digest.
+// code is the compiled form of one module, shared by all plugins of its
+// digest. It is the instrumented module without its data: the host puts that
+// into an instance's memory itself, or maps an image that has it. So one
+// compilation serves first instances and later ones.
 type code struct {
-	digest string
-	refs   int           // under Runtime.mu
-	ready  chan struct{} // closed when module or err is set
-	engine wazero.Runtime
-	module wazero.CompiledModule
-	err    error
+	engine  wazero.Runtime
+	module  wazero.CompiledModule
+	globals []string // the mutable globals, by the names of their exports
+	// resettable: memory and globals are the whole state of an instance.
+	resettable bool
 }
 
 func digestOf(wasm []byte) string {
@@ -40,28 +41,13 @@ func digestOf(wasm []byte) string {
 
 // compile returns the code of a module that inspect has accepted. One digest
 // is compiled once, however many ask for it at the same time; every successful
-// call needs one release.
+// call needs one r.codes.put.
 func (r *Runtime) compile(ctx context.Context, digest string, wasm []byte) (*code, error) {
-	c, first := r.claim(digest)
-	if first {
-		c.err = r.make(ctx, c, wasm)
-		close(c.ready)
-	}
-	select {
-	case <-c.ready:
-	case <-ctx.Done():
-		r.release(c)
-		return nil, fault.Coded(fault.Plugin, CodeCancelled, "compile: %w", context.Cause(ctx))
-	}
-	if c.err != nil {
-		r.release(c)
-		return nil, c.err
-	}
-	return c, nil
+	return r.codes.get(ctx, digest, func() (*code, error) { return r.newCode(ctx, wasm) })
 }
 
-// make instruments and compiles. The module's imports were looked at before.
-func (r *Runtime) make(ctx context.Context, c *code, wasm []byte) error {
+// newCode instruments and compiles. The module's imports were looked at before.
+func (r *Runtime) newCode(ctx context.Context, wasm []byte) (*code, error) {
 	m, err := instrument.Rewrite(wasm, instrument.Options{
 		MaxModule: maxModule,
 		MaxMemory: maxMemory / pageSize, // each instance has a limit of its own
@@ -69,45 +55,22 @@ func (r *Runtime) make(ctx context.Context, c *code, wasm []byte) error {
 		Allow:     func(instrument.Import) error { return nil },
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c.engine, c.module, err = r.build(ctx, m.Wasm)
-	return err
+	c := &code{resettable: m.Resettable()}
+	for _, g := range m.Globals {
+		c.globals = append(c.globals, g.Name)
+	}
+	c.engine, c.module, err = r.build(ctx, m.Bare())
+	return c, err
 }
 
-func (r *Runtime) claim(digest string) (c *code, first bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	c, ok := r.codes[digest]
-	if !ok {
-		c = &code{digest: digest, ready: make(chan struct{})}
-		r.codes[digest] = c
-	}
-	c.refs++
-	return c, !ok
-}
-
-// release gives code back; the last one frees it. Instances must be closed.
-func (r *Runtime) release(c *code) {
-	r.mu.Lock()
-	c.refs--
-	last := c.refs == 0
-	if last {
-		delete(r.codes, c.digest)
-	}
-	r.mu.Unlock()
-	if !last {
-		return
-	}
-	<-c.ready
-	if c.module != nil {
-		_ = c.module.Close(context.Background())
-	}
-}
+func (c *code) close() { _ = c.module.Close(context.Background()) }
 
 // build compiles with the cache and, when that fails, without it: a corrupt or
 // full cache must not decide whether a module is good.
 func (r *Runtime) build(ctx context.Context, wasm []byte) (wazero.Runtime, wazero.CompiledModule, error) {
+	r.compiled.Add(1)
 	module, cacheErr := compileIn(ctx, r.engine, wasm)
 	if cacheErr == nil {
 		return r.engine, module, nil

@@ -1,17 +1,21 @@
 // Package plugin loads WebAssembly modules, keeps them in their limits and
 // calls their hooks. It is the direct carrier of the ABI, on wazero.
 //
-//	Spec ─ inspect ─ compile ─► new instance ─ describe ─ configure ─ cases ─► Plugin
-//	       module.go compile.go instance.go    └────────── setup.go ──────┘
+//	Spec ─ inspect ─ instrument ─ compile ─► first instance ─ describe ─ configure ─ warm-up ─► image
+//	       module.go  └─── compile.go ────┘  instance.go       └── setup.go ──────┘  warm.go    image.go
 //
 //	request ─ admit ─ instance ─ weir_alloc ─ copy ─ hook ─ copy ─ decode ─► reply
 //	          pool.go  └──────────── call.go ─────────────┘  hook.go   │
-//	                     pool or bin ◄── after the call (after.go) ◄───┘
+//	                     pool or bin ◄── reset (after.go, reset.go) ◄──┘
 //
-// Three steps are files of their own, because they decide what a plugin may do
-// to its host and to the next caller: compile.go (what of a module is compiled
-// and where the code is kept), instance.go (how an instance begins) and
-// after.go (what becomes of an instance once it has answered).
+// Compiled code depends on the module only, the image on the module, its
+// configuration and its prompts. A new instance is the code with the image
+// mapped as its memory (memory_linux.go) and the image's globals; it has run
+// nothing of its own. Right after each call the instance is put back to the
+// image, so every call begins with the same state and an idle instance holds
+// nobody's data. Modules whose instances have other state (written tables,
+// dropped segments, vectors or references in globals) get a new, initialised
+// and configured instance for every call.
 //
 // # What holds here
 //
@@ -27,8 +31,4 @@
 // pays for what it does. A guest gets its fuel in slices and asks the host for
 // the next one (meter.go), which is where the scheduler and the collector get
 // in, and where a call ends whose time or fuel is used up or whose caller left.
-//
-// # What does not hold yet
-//
-// An instance keeps its memory between calls.
 package plugin

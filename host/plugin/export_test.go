@@ -1,7 +1,9 @@
 package plugin
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"time"
 
 	"weir/abi"
@@ -15,9 +17,7 @@ func Loaded(r *Runtime) int {
 }
 
 func Codes(r *Runtime) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.codes)
+	return r.codes.size()
 }
 
 // Idle counts the instances in a plugin's pool.
@@ -25,6 +25,55 @@ func Idle(p *Plugin) int {
 	p.pool.mu.Lock()
 	defer p.pool.mu.Unlock()
 	return len(p.pool.idle)
+}
+
+// CallWithoutReset calls a hook on the idle instance and leaves that as it is.
+func CallWithoutReset(p *Plugin, hook abi.Hook, request []byte) ([]byte, error) {
+	i := p.pool.take()
+	defer p.pool.put(i)
+	answer, _, err := i.call(context.Background(), hook, p.bounds(hook, setupStamp(), len(request)), request, nil)
+	return answer, err
+}
+
+// Compiled counts the modules that a runtime has compiled since its start, and
+// Images the images that it holds.
+func Compiled(r *Runtime) int64 { return r.compiled.Load() }
+
+func Images(r *Runtime) int { return r.intros.size() }
+
+// Discarded counts the instances that a plugin has closed after a call.
+func Discarded(p *Plugin) uint64 { return p.discarded.Load() }
+
+// Residue looks for a secret in the idle instances of a plugin, and for any
+// difference from the image in their memory and globals.
+func Residue(p *Plugin, secret string) string {
+	p.pool.mu.Lock()
+	defer p.pool.mu.Unlock()
+	for _, i := range p.pool.idle {
+		if i.image == nil {
+			return "an idle instance without an image"
+		}
+		if bytes.Contains(i.bytes(), []byte(secret)) {
+			return "the secret is in memory"
+		}
+		if !bytes.Equal(i.bytes(), i.image.memory.bytes()) {
+			return "the memory differs from the image"
+		}
+		for n, g := range i.globals {
+			if g.Get() != i.image.globals[n] {
+				return fmt.Sprintf("global %d is %d, in the image %d", n, g.Get(), i.image.globals[n])
+			}
+		}
+	}
+	return ""
+}
+
+// ImageSize is the size of a plugin's image in bytes; -1 is none.
+func ImageSize(p *Plugin) int {
+	if p.intro.image == nil {
+		return -1
+	}
+	return int(p.intro.image.memory.size())
 }
 
 // CallDecoding is Call with a decoder of the test's own.

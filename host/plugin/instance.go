@@ -18,16 +18,25 @@ type instance struct {
 	alloc   api.Function
 	hooks   map[abi.Hook]api.Function
 	memory  *linearMemory
+	globals []api.MutableGlobal // in the order of code.globals
+	image   *image              // what it is put back to; nil for none
 	session *session
 	limits  Limits
 	ctx     callContext
 	stack   [2]uint64 // arguments and results of a guest function
 }
 
-// newInstance makes an instance that is ready for calls: instantiated,
-// initialised and configured.
+// newInstance makes an instance that is ready for calls: from the image, or,
+// where memory and globals are not all, from the beginning.
 func (p *Plugin) newInstance(ctx context.Context) (*instance, error) {
-	i, err := p.birth(ctx)
+	if img := p.intro.image; img != nil {
+		i, err := p.instantiate(img)
+		if err == nil {
+			return i, nil
+		}
+		return nil, p.report("instance", err, "")
+	}
+	i, err := p.birth(ctx, p.segments)
 	if err != nil {
 		return nil, err
 	}
@@ -38,10 +47,14 @@ func (p *Plugin) newInstance(ctx context.Context) (*instance, error) {
 	return i, nil
 }
 
-// birth makes an instance and initialises it.
-func (p *Plugin) birth(ctx context.Context) (*instance, error) {
-	i, err := p.instantiate()
+// birth makes an instance as the module describes it, and initialises it.
+func (p *Plugin) birth(ctx context.Context, segments []segment) (*instance, error) {
+	i, err := p.instantiate(nil)
 	if err != nil {
+		return nil, p.report("_initialize", err, "")
+	}
+	if err := fill(i.bytes(), segments); err != nil {
+		i.close()
 		return nil, p.report("_initialize", err, "")
 	}
 	if err := p.initialize(ctx, i); err != nil {
@@ -51,32 +64,56 @@ func (p *Plugin) birth(ctx context.Context) (*instance, error) {
 	return i, nil
 }
 
-// instantiate makes an instance as the module describes it. The module has no
-// name in the runtime, so it meets no other one; what fails here closes only
-// itself.
-func (p *Plugin) instantiate() (*instance, error) {
+// instantiate makes an instance with the state of an image, or with nothing in
+// its memory. The module has no name in the runtime, so it meets no other one;
+// what fails here closes only itself.
+func (p *Plugin) instantiate(img *image) (*instance, error) {
+	var content *snapshot
+	if img != nil {
+		content = img.memory
+	}
+	memory, err := newMemory(uint64(p.limits.Memory), p.memory, content)
+	if err != nil {
+		return nil, err
+	}
 	i := &instance{
-		memory:  &linearMemory{limit: uint64(p.limits.Memory)},
+		memory:  memory,
 		session: &session{printer: printer{log: p.printed}},
 		hooks:   make(map[abi.Hook]api.Function, len(p.hooks)),
 		limits:  p.limits,
 	}
 	i.ctx.session = i.session
 	config := wazero.NewModuleConfig().WithName("").WithStartFunctions()
-	ctx := experimental.WithMemoryAllocator(context.Background(), i.memory)
-	module, err := p.code.engine.InstantiateModule(ctx, p.code.module, config)
-	if err != nil {
-		i.memory.Free() // wazero does not
+	ctx := experimental.WithMemoryAllocator(context.Background(), memory)
+	if i.module, err = p.code.engine.InstantiateModule(ctx, p.code.module, config); err != nil {
+		memory.Free() // wazero does not
 		return nil, i.ended(err)
 	}
-	i.module, i.alloc = module, module.ExportedFunction(abi.ExportAlloc)
-	fuel, ok := module.ExportedGlobal(instrument.FuelGlobal).(api.MutableGlobal)
-	if !ok {
+	if err := i.link(p.code); err != nil {
 		i.close()
-		return nil, errors.New("the instrumented module has no fuel")
+		return nil, err
+	}
+	if img != nil {
+		if err := i.adopt(img); err != nil {
+			i.close()
+			return nil, err
+		}
+	}
+	return i, nil
+}
+
+// link looks up what every call needs.
+func (i *instance) link(c *code) error {
+	fuel, ok := i.module.ExportedGlobal(instrument.FuelGlobal).(api.MutableGlobal)
+	if !ok {
+		return errors.New("the instrumented module has no fuel")
 	}
 	i.session.meter.fuel = fuel
-	return i, nil
+	i.alloc = i.module.ExportedFunction(abi.ExportAlloc)
+	if c.resettable {
+		return i.find(c.globals)
+	}
+	return nil
 }
 
 // hook looks a hook up once: each has a stack of its own.

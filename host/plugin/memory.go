@@ -2,13 +2,36 @@ package plugin
 
 import "github.com/tetratelabs/wazero/experimental"
 
-// linearMemory is the memory of one instance. wazero's own limit belongs to a
-// whole runtime; an allocator of our own gives each plugin its limit, and
-// knows when it was hit, which tells "out of memory" from any other trap.
+// A linearMemory is the memory of one instance. wazero's own limit belongs to a
+// whole runtime; an allocator of our own gives each plugin its limit, knows
+// when it was hit, which tells "out of memory" from any other trap, and can
+// begin with an image. How it is stored depends on the system:
+//
+//	Linux    a range of addresses as large as the limit, the image mapped at
+//	         its beginning: what nobody has written is the image itself
+//	others   a buffer with a copy of the image
+//
+// A snapshot is the memory of an image.
 type linearMemory struct {
+	memoryStore
 	limit   uint64
-	buf     []byte
-	refused bool // a growth was refused since the last reset
+	refused bool // a growth was refused in this call
+	grown   bool // it is larger than the image
+}
+
+// newMemory makes a memory of at least size bytes; image may be nil.
+func newMemory(limit, size uint64, image *snapshot) (*linearMemory, error) {
+	m := &linearMemory{limit: limit}
+	if image != nil {
+		size = max(size, image.size())
+	}
+	if size > limit {
+		return nil, failed(CodeMemory, "a memory of %d bytes is above the limit of %d MiB", size, limit>>20)
+	}
+	if err := m.open(limit, size, image); err != nil {
+		return nil, failed(CodeMemory, "no memory of %d bytes is to be had: %v", size, err)
+	}
+	return m, nil
 }
 
 // Allocate implements experimental.MemoryAllocator. A module has one memory,
@@ -22,18 +45,8 @@ func (m *linearMemory) Reallocate(size uint64) []byte {
 		m.refused = true
 		return nil
 	}
-	if size > uint64(cap(m.buf)) {
-		// Twice as large, or a guest that grows page by page copies the
-		// square of its memory.
-		grown := make([]byte, size, min(m.limit, max(size, 2*uint64(cap(m.buf)))))
-		copy(grown, m.buf)
-		m.buf = grown
-	}
-	m.buf = m.buf[:size]
-	return m.buf
+	buf, grown := m.extend(size)
+	m.refused = m.refused || buf == nil
+	m.grown = m.grown || grown
+	return buf
 }
-
-// Free implements experimental.LinearMemory. The collector takes the buffer
-// once nobody reads it any more, so a reader that is late reads old bytes and
-// not somebody else's memory.
-func (m *linearMemory) Free() { m.buf = nil }

@@ -31,7 +31,7 @@ const (
 )
 
 // outline is what the host needs to know of a module before it compiles it.
-// Function bodies and segments are not in it; wazero validates those.
+// Function bodies are not in it; wazero validates those.
 type outline struct {
 	types    []signature
 	imports  []importEntry
@@ -39,6 +39,7 @@ type outline struct {
 	tables   []limitEntry
 	memories []limitEntry
 	exports  []exportEntry
+	data     []segment // active ones; their bytes are the module's
 	start    bool
 }
 
@@ -155,6 +156,12 @@ func (o *outline) section(id byte, body []byte) error {
 		r.vector(func() { o.memories = append(o.memories, r.limits()) })
 	case sectionExport:
 		r.vector(func() { o.exports = append(o.exports, exportEntry{r.name(), r.byte(), r.u32()}) })
+	case sectionData:
+		r.vector(func() {
+			if s, active := r.segment(); active {
+				o.data = append(o.data, s)
+			}
+		})
 	case sectionStart:
 		o.start = true
 		r.u32()

@@ -2,10 +2,12 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"weir/abi"
 	"weir/host/fault"
@@ -24,21 +26,25 @@ type Spec struct {
 // Plugin is one module with its configuration, ready for calls. Its methods
 // may be called concurrently.
 type Plugin struct {
-	name        string
-	digest      string
-	limits      Limits
-	config      abi.Raw
-	prompts     []abi.Prompt
-	hooks       map[abi.Hook]bool
-	reactor     bool // exports _initialize
-	description *abi.Description
-	settings    *abi.ConfigureReply
-	ready       bool // Load has returned it: from then on it sees users' data
+	name     string
+	digest   string
+	limits   Limits
+	config   abi.Raw
+	prompts  []abi.Prompt
+	hooks    map[abi.Hook]bool
+	reactor  bool      // exports _initialize
+	memory   uint64    // bytes that an instance begins with
+	segments []segment // what stands in them; only without an image
+	intro    *introduction
+	key      imageKey
+	ready    bool // Load has returned it: from then on it sees users' data
 
 	runtime *Runtime
 	code    *code
 	pool    *pool
 	printed *printed
+
+	discarded atomic.Uint64 // instances closed after a call
 
 	mu     sync.Mutex
 	closed bool
@@ -51,14 +57,14 @@ type Plugin struct {
 // fault.Invalid error that names the rule; one that fails while it runs is a
 // fault.Plugin error. ctx bounds running the module, not compiling it.
 func (r *Runtime) Load(ctx context.Context, spec Spec) (*Plugin, error) {
-	p, err := r.prepare(spec)
+	p, o, err := r.prepare(spec)
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", spec.Name, err)
 	}
 	if err := r.add(p); err != nil {
 		return nil, err
 	}
-	if err := p.start(ctx, spec.Wasm); err != nil {
+	if err := p.start(ctx, spec.Wasm, o.data); err != nil {
 		p.calls.Done()
 		_ = p.Close(context.WithoutCancel(ctx))
 		return nil, err
@@ -68,30 +74,33 @@ func (r *Runtime) Load(ctx context.Context, spec Spec) (*Plugin, error) {
 	return p, nil
 }
 
-func (p *Plugin) start(ctx context.Context, wasm []byte) (err error) {
+func (p *Plugin) start(ctx context.Context, wasm []byte, segments []segment) (err error) {
 	if p.code, err = p.runtime.compile(ctx, p.digest, wasm); err != nil {
+		if _, ok := errors.AsType[*failure](err); ok {
+			return p.report("compile", err, "")
+		}
 		return fmt.Errorf("plugin %s: %w", p.name, err)
 	}
-	return p.setup(ctx)
+	return p.setup(ctx, segments)
 }
 
 // prepare does what needs no running code.
-func (r *Runtime) prepare(spec Spec) (*Plugin, error) {
+func (r *Runtime) prepare(spec Spec) (*Plugin, *outline, error) {
 	if spec.Name == "" {
-		return nil, fault.New(fault.Invalid, "expected a name")
+		return nil, nil, fault.New(fault.Invalid, "expected a name")
 	}
 	limits, err := spec.Limits.resolved()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	o, err := inspect(spec.Wasm, limits)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	p := &Plugin{
 		name: spec.Name, digest: digestOf(spec.Wasm), limits: limits,
 		config: slices.Clone(spec.Config), prompts: slices.Clone(spec.Prompts),
-		hooks: o.hooks(), reactor: o.exportsInit(),
+		hooks: o.hooks(), reactor: o.exportsInit(), memory: uint64(o.memories[0].min) * pageSize,
 		runtime: r, pool: newPool(limits.Instances), printed: &printed{},
 	}
 	if len(p.config) == 0 {
@@ -101,7 +110,7 @@ func (r *Runtime) prepare(spec Spec) (*Plugin, error) {
 		p.printed.logger = r.log.With(slog.String("name", spec.Name))
 	}
 	p.calls.Add(1) // loading is a call in flight: closing waits for it
-	return p, nil
+	return p, o, nil
 }
 
 // Name returns the name that the operator gave.
@@ -111,10 +120,10 @@ func (p *Plugin) Name() string { return p.name }
 func (p *Plugin) Digest() string { return p.digest }
 
 // Description returns what the module says of itself. It must not be changed.
-func (p *Plugin) Description() *abi.Description { return p.description }
+func (p *Plugin) Description() *abi.Description { return p.intro.description }
 
 // Settings returns the reply to configure. It must not be changed.
-func (p *Plugin) Settings() *abi.ConfigureReply { return p.settings }
+func (p *Plugin) Settings() *abi.ConfigureReply { return p.intro.settings }
 
 // Has tells whether the module exports a hook.
 func (p *Plugin) Has(hook abi.Hook) bool { return p.hooks[hook] }
@@ -152,8 +161,11 @@ func (p *Plugin) Close(ctx context.Context) error {
 
 func (p *Plugin) release() {
 	p.pool.drain()
+	if p.intro != nil {
+		p.runtime.intros.put(p.key)
+	}
 	if p.code != nil {
-		p.runtime.release(p.code)
+		p.runtime.codes.put(p.digest)
 	}
 	p.runtime.remove(p)
 }

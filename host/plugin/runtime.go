@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -18,6 +19,9 @@ type RuntimeOptions struct {
 	// the host's own account may write there: what it holds is run as machine
 	// code.
 	CacheDir string
+	// Reset says how instances are put back to their image after a call. The
+	// default finds out what works; another is for tests and for comparing.
+	Reset Reset
 	// Logger gets warnings, and the lines of plugins that may log. Nil drops
 	// them.
 	Logger *slog.Logger
@@ -25,27 +29,44 @@ type RuntimeOptions struct {
 
 // Runtime compiles and runs plugins. Its methods may be called concurrently.
 type Runtime struct {
-	log    *slog.Logger
-	cache  wazero.CompilationCache // nil without a directory
-	engine wazero.Runtime
+	log      *slog.Logger
+	cache    wazero.CompilationCache // nil without a directory
+	engine   wazero.Runtime
+	codes    shared[string, *code] // by digest
+	intros   shared[imageKey, *introduction]
+	resetter *resetter
+	compiled atomic.Int64 // modules, since the start
 
 	mu      sync.Mutex
 	plain   wazero.Runtime // without the cache; made when the cache fails
-	codes   map[string]*code
 	plugins map[*Plugin]struct{}
 	closed  bool
 }
 
 // NewRuntime returns a runtime that is ready to load plugins.
 func NewRuntime(ctx context.Context, opts RuntimeOptions) (*Runtime, error) {
-	r := &Runtime{log: opts.Logger, codes: map[string]*code{}, plugins: map[*Plugin]struct{}{}}
+	r := &Runtime{log: opts.Logger, plugins: map[*Plugin]struct{}{}}
+	r.codes.free = (*code).close
+	r.intros.free = (*introduction).free
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}
+	var err error
+	if r.resetter, err = newResetter(opts.Reset); err != nil {
+		return nil, err
+	}
+	if err := r.start(ctx, opts); err != nil {
+		r.resetter.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *Runtime) start(ctx context.Context, opts RuntimeOptions) error {
 	if opts.CacheDir != "" {
 		cache, err := wazero.NewCompilationCacheWithDir(opts.CacheDir)
 		if err != nil {
-			return nil, fault.New(fault.Invalid, "plugin: compilation cache: %w", err)
+			return fault.New(fault.Invalid, "plugin: compilation cache: %w", err)
 		}
 		r.cache = cache
 	}
@@ -54,10 +75,10 @@ func NewRuntime(ctx context.Context, opts RuntimeOptions) (*Runtime, error) {
 		if r.cache != nil {
 			_ = r.cache.Close(ctx)
 		}
-		return nil, err
+		return err
 	}
 	r.engine = engine
-	return r, nil
+	return nil
 }
 
 // newEngine makes a wazero runtime with the modules that guests may import.
@@ -100,6 +121,7 @@ func (r *Runtime) Close(ctx context.Context) error {
 func (r *Runtime) closeEngines(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.resetter.close()
 	err := r.engine.Close(ctx)
 	if r.plain != nil {
 		if e := r.plain.Close(ctx); err == nil {

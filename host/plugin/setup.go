@@ -3,6 +3,7 @@ package plugin
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,48 +12,76 @@ import (
 	"weir/host/fault"
 )
 
-// setup makes the first instance and asks it everything that Load promises.
-// The instance goes to the pool.
-func (p *Plugin) setup(ctx context.Context) error {
-	i, err := p.birth(ctx)
+// setup asks a module everything that Load promises, unless another plugin has
+// done it with the same configuration, and runs its cases.
+func (p *Plugin) setup(ctx context.Context, segments []segment) error {
+	key, err := p.imageKey()
 	if err != nil {
 		return err
 	}
-	if err := p.introduce(ctx, i); err != nil {
-		i.close()
+	p.intro, err = p.runtime.intros.get(ctx, key, func() (*introduction, error) { return p.introduce(ctx, segments) })
+	if err != nil {
+		if _, ok := errors.AsType[*failure](err); ok {
+			return p.report("load", err, "")
+		}
 		return err
 	}
-	if ctx.Err() != nil {
-		i.close()
-		return p.report("load", stopped(ctx), "")
+	p.key = key
+	if p.intro.image == nil {
+		p.segments = cloned(segments)
 	}
-	p.pool.put(i)
-	return p.selfCheck(ctx)
+	p.compareLimits()
+	if err := p.selfCheck(ctx); err != nil {
+		return err
+	}
+	return p.keepOne(ctx)
 }
 
-func (p *Plugin) introduce(ctx context.Context, i *instance) error {
-	if err := p.describe(ctx, i); err != nil {
-		return err
+// keepOne makes sure that an instance can be made, and that the first call
+// finds one.
+func (p *Plugin) keepOne(ctx context.Context) error {
+	i := p.pool.take()
+	if i == nil {
+		var err error
+		if i, err = p.newInstance(ctx); err != nil {
+			return err
+		}
 	}
-	if err := p.checkDescription(); err != nil {
-		return fmt.Errorf("plugin %s: describe: %w", p.name, err)
-	}
-	settings, err := p.configure(ctx, i, p.config)
-	if err != nil {
-		return err
-	}
-	if err := p.checkSettings(settings); err != nil {
-		return fmt.Errorf("plugin %s: configure: %w", p.name, err)
-	}
-	p.settings = settings
-	p.compareLimits()
+	p.pool.put(i)
 	return nil
+}
+
+// introduce runs the first instance of a module: it begins as the module
+// describes it, says what it is, is configured, and becomes the image.
+func (p *Plugin) introduce(ctx context.Context, segments []segment) (*introduction, error) {
+	i, err := p.birth(ctx, segments)
+	if err != nil {
+		return nil, err
+	}
+	defer i.close()
+	in := new(introduction)
+	if in.description, err = p.describe(ctx, i); err != nil {
+		return nil, err
+	}
+	if err := p.checkDescription(in.description); err != nil {
+		return nil, fmt.Errorf("plugin %s: describe: %w", p.name, err)
+	}
+	if in.settings, err = p.configure(ctx, i, p.config); err != nil {
+		return nil, err
+	}
+	if err := p.checkSettings(in.settings); err != nil {
+		return nil, fmt.Errorf("plugin %s: configure: %w", p.name, err)
+	}
+	if p.code.resettable {
+		in.image, err = p.develop(ctx, i, p.warmers(in.description.Cases))
+	}
+	return in, err
 }
 
 // compareLimits tells the operator where a plugin wants more than it gets. The
 // operator's limit stands.
 func (p *Plugin) compareLimits() {
-	wanted := p.description.Limits
+	wanted := p.intro.description.Limits
 	if wanted == nil {
 		return
 	}
@@ -75,14 +104,13 @@ func (p *Plugin) shortest() time.Duration {
 	return least
 }
 
-func (p *Plugin) describe(ctx context.Context, i *instance) error {
+func (p *Plugin) describe(ctx context.Context, i *instance) (*abi.Description, error) {
 	out := new(abi.Description)
 	req := abi.DescribeRequest{Call: setupCall()}
 	if err := p.setupCall(ctx, i, abi.HookDescribe, &req, decoding(out, out.Validate)); err != nil {
-		return err
+		return nil, err
 	}
-	p.description = out
-	return nil
+	return out, nil
 }
 
 // configure gives an instance its configuration. A module without the hook
@@ -118,8 +146,7 @@ func (p *Plugin) setupCall(ctx context.Context, i *instance, hook abi.Hook, req 
 
 // checkDescription holds what a module says of itself against what it exports
 // and what it was given.
-func (p *Plugin) checkDescription() error {
-	d := p.description
+func (p *Plugin) checkDescription(d *abi.Description) error {
 	checks := p.Has(abi.HookCheckInput) || p.Has(abi.HookCheckOutput) ||
 		p.Has(abi.HookCheckToolCall) || p.Has(abi.HookCheckToolResult)
 	switch {
@@ -159,40 +186,30 @@ func (p *Plugin) hasPrompt(name string) bool {
 	return false
 }
 
-// selfCheck runs the cases that the module ships, on an instance of its own
-// with the operator's configuration: a guard without built-in rules has no
-// other, so its cases are those that hold for any.
+// selfCheck runs the cases that the module ships, with the operator's
+// configuration: a guard without built-in rules has no other, so its cases are
+// those that hold for any. They are calls like any other.
 func (p *Plugin) selfCheck(ctx context.Context) error {
-	if len(p.description.Cases) == 0 {
-		return nil
-	}
-	i, err := p.birth(ctx)
-	if err != nil {
-		return err
-	}
-	defer i.close()
-	if _, err := p.configure(ctx, i, p.config); err != nil {
-		return fmt.Errorf("self-check: %w", err)
-	}
-	for n := range p.description.Cases {
-		if err := p.runCase(ctx, i, &p.description.Cases[n]); err != nil {
+	for n := range p.intro.description.Cases {
+		if err := p.runCase(ctx, &p.intro.description.Cases[n]); err != nil {
 			return err
 		}
+	}
+	if ctx.Err() != nil {
+		return p.report("load", stopped(ctx), "")
 	}
 	return nil
 }
 
-func (p *Plugin) runCase(ctx context.Context, i *instance, c *abi.Case) error {
+func (p *Plugin) runCase(ctx context.Context, c *abi.Case) error {
 	place := fmt.Sprintf("plugin %s: self-check %s", p.name, quote(c.Name))
 	st, err := stampIn(c.Request)
 	if err != nil {
 		return fmt.Errorf("%s: %w", place, err)
 	}
-	b := p.bounds(c.Hook, st, len(c.Request))
-	reply, _, err := p.ask(ctx, i, c.Hook, b, c.Request, nil, func(reply []byte) error {
+	reply, _, err := p.invoke(ctx, c.Hook, st, c.Request, nil, func(reply []byte) error {
 		return abi.ValidateReply(c.Hook, c.Request, reply)
 	})
-	i.session.printer.end()
 	if err != nil {
 		return fmt.Errorf("%s: %w", place, err)
 	}

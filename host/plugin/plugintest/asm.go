@@ -21,6 +21,7 @@ type Asm struct {
 	start   []byte
 	bodies  [][]byte
 	data    [][]byte
+	counted bool // a data count section is needed
 }
 
 // Kinds of an import or export.
@@ -93,6 +94,20 @@ func (a *Asm) Global() uint32 {
 	return uint32(len(a.globals) - 1)
 }
 
+// GlobalOf adds a global from its bytes: type, mutability and initial value.
+func (a *Asm) GlobalOf(raw ...byte) uint32 {
+	a.globals = append(a.globals, append(raw, 0x0b))
+	return uint32(len(a.globals) - 1)
+}
+
+// Passive adds a data segment that only memory.init copies, and returns its
+// index.
+func (a *Asm) Passive(content []byte) uint32 {
+	a.counted = true
+	a.data = append(a.data, append(append([]byte{1}, leb(uint64(len(content)))...), content...))
+	return uint32(len(a.data) - 1)
+}
+
 // Data puts bytes into memory.
 func (a *Asm) Data(at int, content []byte) {
 	b := append(append([]byte{0}, I32(int32(at))...), 0x0b)
@@ -123,6 +138,10 @@ func (a *Asm) Bytes() []byte {
 	b = section(b, 7, a.exports)
 	if a.start != nil {
 		b = append(append(append(b, 8), leb(uint64(len(a.start)))...), a.start...)
+	}
+	if a.counted {
+		n := leb(uint64(len(a.data)))
+		b = append(append(append(b, 12), leb(uint64(len(n)))...), n...)
 	}
 	b = section(b, 10, a.bodies)
 	return section(b, 11, a.data)
@@ -213,4 +232,5 @@ var (
 	MemoryGrow = []byte{0x40, 0}
 	TableGrow  = []byte{0xfc, 15, 0}
 	MemoryFill = []byte{0xfc, 11, 0}
+	MemoryCopy = []byte{0xfc, 10, 0, 0}
 )

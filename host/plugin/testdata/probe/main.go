@@ -38,6 +38,9 @@ func init() {
 }
 
 func try(what string) (string, error) {
+	if secret, ok := strings.CutPrefix(what, "keep "); ok {
+		return keep(secret), nil
+	}
 	switch what {
 	case "config":
 		return configured, nil
@@ -80,6 +83,38 @@ func try(what string) (string, error) {
 		return fmt.Sprint(sum), nil
 	}
 	return misbehave(what)
+}
+
+// What keep leaves behind: a global, and heap in several forms.
+var (
+	kept    string
+	copies  = map[string][]byte{}
+	counter int
+	waiting = make(chan string, 64)
+)
+
+// keep answers what an earlier call has left, and leaves the secret wherever a
+// program can. Every few calls it works the collector.
+func keep(secret string) string {
+	found := fmt.Sprint(kept, len(copies), counter, len(waiting))
+	kept = strings.Clone(secret)
+	copies[secret] = []byte(strings.Repeat(secret, 20))
+	counter++
+	waiting <- secret
+	go func() { waiting <- secret + " from another goroutine" }()
+	runtime.Gosched()
+	switch secret[len(secret)-1] {
+	case '3':
+		for range 50 {
+			garbage = []byte(strings.Repeat(secret, 100))
+		}
+		runtime.GC()
+	case '7':
+		for n := range 200 {
+			copies[fmt.Sprint(secret, n)] = make([]byte, n)
+		}
+	}
+	return found
 }
 
 var garbage []byte
