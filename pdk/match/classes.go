@@ -36,7 +36,7 @@ func widen(expr string) (string, error) {
 			b.WriteString(rest[:n])
 			i += n
 		case rest[0] == '\\' && len(rest) > 1:
-			b.WriteString(class(rest[1], inClass))
+			b.WriteString(perl(rest[1], inClass))
 			i += 2
 		case inClass && strings.HasPrefix(rest, "[:"):
 			n := named(rest)
@@ -92,9 +92,9 @@ func opening(s string) int {
 	return n
 }
 
-// class returns what an escape stands for, with its brackets outside of a
-// class and without them inside.
-func class(c byte, inClass bool) string {
+// perl returns what an escape stands for, with its brackets outside of a class
+// and without them inside.
+func perl(c byte, inClass bool) string {
 	var body string
 	switch c {
 	case 's':
@@ -132,6 +132,11 @@ func members(tables ...*unicode.RangeTable) []span {
 			all = appendRange(all, rune(r.Lo), rune(r.Hi), rune(r.Stride))
 		}
 	}
+	return merge(all)
+}
+
+// merge sorts spans and joins those that touch. It uses their array.
+func merge(all []span) []span {
 	slices.SortFunc(all, func(a, b span) int { return int(a.lo - b.lo) })
 	merged := all[:0]
 	for _, s := range all {

@@ -1,16 +1,35 @@
-// Package match finds regular expressions in text that may still grow.
+// Package match finds a set of regular expressions in text that may still grow.
 //
-// Expressions have Go's syntax and Go's leftmost-first meaning, with three
-// differences that a guardrail needs:
+// Expressions have Go's syntax and, each for itself, Go's leftmost-first
+// meaning, with three differences that a guardrail needs:
 //
 //   - \b, \w, \d and \s are those of Unicode. Go's own are those of ASCII, so
 //     a no-break space would hide what a plain space does not.
-//   - A search says from where on the text is undecided as long as more of it
-//     may follow, so whoever streams text knows what must be held back.
+//   - Repetitions without a maximum get one, so from the text alone it is known
+//     how far a match can reach. The bounded expression ([Set.Expr]) is what is
+//     matched, in whole texts too.
 //   - An expression that can match nothing at all is refused.
 //
-// Time is linear in the text for every expression. The cost of a character is
-// bounded by the size of the compiled expression, whatever the text is.
+// A [Scanner] reads a text that grows. After each piece it tells the matches
+// that no further text can change, and from where on the text is undecided:
+//
+//	decided                       │ open
+//	… match … match …             │ may become part of a match
+//	0                             ▲                            end
+//
+// What it says does not depend on the pieces, and nothing stands behind open
+// that could have been decided: some continuation of the text has a match that
+// begins at open.
+//
+// # How
+//
+// One automaton for the whole set reads the text, a table look-up for each
+// character. It is built as texts need it, and from looser expressions than the
+// set's (large counts are stars), so that it stays small. It never misses
+// anything; it only says where nothing is in progress. Between two such places,
+// and for the patterns that it names, finders decide exactly: they carry where
+// each attempt began. Time is linear in the text for every set and every text,
+// and memory does not grow with it.
 package match
 
 import (
@@ -19,44 +38,136 @@ import (
 	"strconv"
 )
 
-// maxInsts bounds a compiled expression, and with it the time that one
-// character can take.
-const maxInsts = 8192
+const (
+	// DefaultBound is the maximum of a repetition that states none.
+	DefaultBound = 256
+	// SpaceBound is that of a repetition of white space.
+	SpaceBound = 64
+	// Unbounded leaves repetitions as they are. A scanner of such a pattern may
+	// have to hold back everything.
+	Unbounded = -1
 
-// A Pattern is one compiled expression. It is read-only and may be used
-// concurrently.
+	// maxInsts bounds one compiled expression, and with it the time that one
+	// character can take.
+	maxInsts = 8192
+	// maxPatterns bounds a set.
+	maxPatterns = 1 << 12
+)
+
+// A Pattern is one member of a set.
 type Pattern struct {
-	insts []inst
-	start uint32
-	first set  // characters with which a match can begin
-	wide  bool // a match can begin with a character beyond ASCII
-	looks syntax.EmptyOp
+	// ID is the caller's name for it; the set only keeps it.
+	ID string
+	// Expr is the expression.
+	Expr string
+	// Bound is the maximum of repetitions that have none, DefaultBound when it
+	// is 0. White space never gets more than SpaceBound.
+	Bound int
+	// Minimal patterns are decided at their shortest match: the leftmost start,
+	// and the first place where a match from there can end.
+	Minimal bool
 }
 
-// Compile reads an expression in Go's syntax. Its error is a sentence for
-// whoever wrote the expression.
-func Compile(expr string) (*Pattern, error) {
-	wide, err := widen(expr)
+// Options of a set. The zero value is the default.
+type Options struct {
+	// MaxStates bounds the automaton's memory: at about a kilobyte a state the
+	// default of 4096 is a few megabytes. With fewer than a text needs the set
+	// becomes slow, never wrong.
+	MaxStates int
+}
+
+// A Match is one match of one pattern, as byte offsets.
+type Match struct {
+	Pattern    int // its place in the set
+	Start, End int
+}
+
+// A Set is a compiled set of patterns. It may be used concurrently.
+type Set struct {
+	patterns []pattern
+	abc      *alphabet
+	search   *automaton // matches may begin anywhere
+	fit      *automaton // matches begin at the beginning
+	most     int        // instructions of the largest program
+}
+
+// pattern is a member, compiled.
+type pattern struct {
+	Pattern
+	expr  string
+	prog  *program
+	loose *program // what the automata are made of; prog itself when that is as good
+}
+
+// An ExprError says which pattern of a set does not compile, and why, for
+// whoever wrote it.
+type ExprError struct {
+	Pattern int
+	Reason  error
+}
+
+func (e *ExprError) Error() string {
+	return "pattern " + strconv.Itoa(e.Pattern) + ": " + e.Reason.Error()
+}
+
+// Unwrap returns the reason.
+func (e *ExprError) Unwrap() error { return e.Reason }
+
+// Compile compiles a set. Its error is an *ExprError when an expression is to
+// blame.
+func Compile(patterns []Pattern, opts Options) (*Set, error) {
+	if len(patterns) == 0 || len(patterns) > maxPatterns {
+		return nil, errors.New("expected 1 to " + strconv.Itoa(maxPatterns) + " patterns")
+	}
+	if opts.MaxStates <= 0 {
+		opts.MaxStates = 4096
+	}
+	s := &Set{patterns: make([]pattern, len(patterns))}
+	var b alphabetBuilder
+	for i, p := range patterns {
+		if err := s.patterns[i].compile(p, &b); err != nil {
+			return nil, &ExprError{i, err}
+		}
+	}
+	s.abc = b.build()
+	for i := range s.patterns {
+		p := &s.patterns[i]
+		p.prog.finish(s.abc)
+		if p.loose != p.prog {
+			p.loose.finish(s.abc)
+		}
+		s.most = max(s.most, len(p.prog.insts))
+	}
+	s.search = newAutomaton(s, opts.MaxStates, false)
+	s.fit = newAutomaton(s, opts.MaxStates, true)
+	return s, nil
+}
+
+func (p *pattern) compile(src Pattern, b *alphabetBuilder) error {
+	p.Pattern = src
+	wide, err := widen(src.Expr)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	re, err := syntax.Parse(wide, syntax.Perl)
 	if err != nil {
-		return nil, reason(err)
+		return reason(err)
 	}
-	prog, err := syntax.Compile(re.Simplify())
-	if err != nil {
-		return nil, reason(err)
+	if src.Bound != Unbounded {
+		re = bounded(re, src.Bound)
 	}
-	if len(prog.Inst) > maxInsts {
-		return nil, errors.New("the expression is too large: " + strconv.Itoa(len(prog.Inst)) +
-			" states, at most " + strconv.Itoa(maxInsts))
+	p.expr = re.String()
+	if p.prog, err = load(re, b); err != nil {
+		return err
 	}
-	p := load(prog)
-	if p.empty() {
-		return nil, errors.New("the expression matches the empty text")
+	if p.prog.empty() {
+		return errors.New("the expression matches the empty text")
 	}
-	return p, nil
+	p.loose = p.prog
+	if loose, changed := loosened(re); changed {
+		p.loose, err = load(loose, b)
+	}
+	return err
 }
 
 // reason strips the package's name and the widened expression, which its
@@ -68,51 +179,12 @@ func reason(err error) error {
 	return err
 }
 
-// A Result is what a search knows.
-type Result struct {
-	Found      bool
-	Start, End int // of the match, when Found
+// Len returns how many patterns the set has.
+func (s *Set) Len() int { return len(s.patterns) }
 
-	// Open is the earliest start of a match that further text could bring or
-	// change, and the length of the text when there is none. With Found it is
-	// the length of the text.
-	Open int
-}
+// ID returns the name of pattern i.
+func (s *Set) ID(i int) string { return s.patterns[i].ID }
 
-// Find searches s from byte offset from on for the leftmost match. What stands
-// before from is looked at by \b and the like only. Unless final, the end of s
-// is not the end of the text, and a match is found only when nothing that may
-// follow can change it.
-func (p *Pattern) Find(s string, from int, final bool) Result {
-	return p.search(s, bounds{from: from}, final, leftmost)
-}
-
-// Earliest is Find for callers that need to know where the leftmost match
-// starts but not how far it goes: it is found as soon as that is certain. End
-// is where its shortest form ends. What began before floor and is still
-// undecided is not waited for, and Open is never before floor.
-func (p *Pattern) Earliest(s string, from, floor int, final bool) Result {
-	return p.search(s, bounds{from, floor}, final, shortest)
-}
-
-// Match reports whether the pattern occurs anywhere in s, a whole text.
-func (p *Pattern) Match(s string) bool {
-	return p.search(s, bounds{}, true, any).Found
-}
-
-// MatchFull reports whether the whole of s is a match.
-func (p *Pattern) MatchFull(s string) bool {
-	return p.search(s, bounds{}, true, full).Found
-}
-
-// All calls yield for every match of s, a whole text, from left to right and
-// without overlap, until it returns false.
-func (p *Pattern) All(s string, yield func(start, end int) bool) {
-	for at := 0; ; {
-		r := p.Find(s, at, true)
-		if !r.Found || !yield(r.Start, r.End) {
-			return
-		}
-		at = r.End
-	}
-}
+// Expr returns what pattern i matches, in Go's syntax: with Unicode's classes
+// written out and with its bounds. Only \b still has two meanings.
+func (s *Set) Expr(i int) string { return s.patterns[i].expr }

@@ -1,19 +1,16 @@
 package match
 
 import (
+	"errors"
 	"regexp"
+	"regexp/syntax"
+	"slices"
 	"strings"
 	"testing"
 )
 
-func compile(t testing.TB, expr string) *Pattern {
-	t.Helper()
-	p, err := Compile(expr)
-	if err != nil {
-		t.Fatalf("Compile(%q): %v", expr, err)
-	}
-	return p
-}
+// matches reports whether the set's only pattern occurs in text.
+func (s *Set) matches(text string) bool { return len(s.Occurring(text)) > 0 }
 
 // Clause 14.3: \b, \w, \d and \s are Unicode's.
 func TestUnicodeClasses(t *testing.T) {
@@ -54,7 +51,7 @@ func TestUnicodeClasses(t *testing.T) {
 		{`(?i)mask`, "maſK", true}, // folded as the other runtimes fold
 	}
 	for _, tt := range tests {
-		if got := compile(t, tt.expr).Match(tt.text); got != tt.want {
+		if got := one(t, tt.expr).matches(tt.text); got != tt.want {
 			t.Errorf("%s on %q = %v, want %v", tt.expr, tt.text, got, tt.want)
 		}
 	}
@@ -62,195 +59,139 @@ func TestUnicodeClasses(t *testing.T) {
 
 // Clause 6.2: gaps count code points, not bytes.
 func TestGapsCountCharacters(t *testing.T) {
-	p := compile(t, `(?is)\ba\b.{0,3}\bb\b`)
-	if !p.Match("a 日 b") {
+	p := one(t, `(?is)\ba\b.{0,3}\bb\b`)
+	if !p.matches("a 日 b") {
 		t.Error("a gap of three characters of which one takes three bytes does not match")
 	}
-	if p.Match("a 日日 b") {
+	if p.matches("a 日日 b") {
 		t.Error("a gap of four characters matches")
 	}
-	if !p.Match("A\n\nB") {
+	if !p.matches("A\n\nB") {
 		t.Error("the dot does not match a newline under (?s)")
 	}
 }
 
 func TestCompileRefuses(t *testing.T) {
 	for _, expr := range []string{`(`, `a)(b`, `[a`, `a{2,1}`, `x*`, `\b`, `^$`, `(a|)`, `(?=a)`, `a\1`, ``, `\`, `[\`, `(.{0,900}x){0,90}`, strings.Repeat("a{900}", 10)} {
-		p, err := Compile(expr)
+		p, err := Compile([]Pattern{{Expr: "a"}, {Expr: expr, Bound: Unbounded}}, Options{})
 		if err == nil {
 			t.Errorf("Compile(%q) = %v, want an error", expr, p)
-		} else if strings.Contains(err.Error(), "regexp") || strings.Contains(err.Error(), `\x{`) {
+			continue
+		}
+		if e, ok := errors.AsType[*ExprError](err); !ok || e.Pattern != 1 {
+			t.Errorf("Compile(%q): %v: does not say which pattern", expr, err)
+		}
+		if strings.Contains(err.Error(), "regexp") || strings.Contains(err.Error(), `\x{`) {
 			t.Errorf("Compile(%q): %v: quotes what the author never wrote", expr, err)
 		}
 	}
 }
 
-func TestMatchFull(t *testing.T) {
-	p := compile(t, `a|ab|abc`)
-	for text, want := range map[string]bool{"a": true, "ab": true, "abc": true, "abcd": false, "xa": false, "": false} {
-		if got := p.MatchFull(text); got != want {
-			t.Errorf("MatchFull(%q) = %v, want %v", text, got, want)
+// What a pattern matches has a bound, whatever its author wrote.
+func TestBounds(t *testing.T) {
+	for _, tt := range []struct {
+		p    Pattern
+		want string
+	}{
+		{Pattern{Expr: `xa*`}, `xa{0,256}`},
+		{Pattern{Expr: `xa+?`, Bound: 7}, `xa{1,7}?`},
+		{Pattern{Expr: `a{20,}`, Bound: 7}, `a{20}`},
+		{Pattern{Expr: `a{3,}b{2,3}`, Bound: 7}, `a{3,7}b{2,3}`},
+		{Pattern{Expr: `x(?:ab)*`, Bound: 7}, `x(?:ab){0,7}`},
+		{Pattern{Expr: `x(?:a+b)*`, Bound: 3}, `x(?:a{1,3}b){0,3}`},
+		{Pattern{Expr: `x *y`}, `x {0,64}y`},
+		{Pattern{Expr: `x[ \t]+y`, Bound: 100}, `x[\t ]{1,64}y`},
+		{Pattern{Expr: `x[ \t]+y`, Bound: 5}, `x[\t ]{1,5}y`},
+		{Pattern{Expr: `x *y+`, Bound: Unbounded}, `x *y+`},
+	} {
+		got := compile(t, tt.p).Expr(0)
+		if re, err := syntax.Parse(tt.want, syntax.Perl); err != nil || got != re.String() {
+			t.Errorf("%+v is %s, want %s", tt.p, got, tt.want)
+		}
+	}
+	s := one(t, `x\s*y`)
+	if !s.matches("x"+strings.Repeat("\u00a0", 64)+"y") || s.matches("x"+strings.Repeat("\u00a0", 65)+"y") {
+		t.Error("white space is not bounded by 64")
+	}
+}
+
+func TestFitting(t *testing.T) {
+	s := compile(t, Pattern{Expr: `a|ab|abc`}, Pattern{Expr: `ab+`, Bound: Unbounded}, Pattern{Expr: `\w{2,9}`}, Pattern{Expr: `b`})
+	for text, want := range map[string][]int{
+		"a": {0}, "ab": {0, 1, 2}, "abc": {0, 2}, "abcd": {2}, "xa": {2}, "": nil, "b": {3}, "éa": {2}, "ab ": nil,
+		"a" + strings.Repeat("b", 500): {1},
+	} {
+		if got := s.Fitting(text); !slices.Equal(got, want) {
+			t.Errorf("Fitting(%q) = %v, want %v", text, got, want)
 		}
 	}
 }
 
-func TestFindUnfinished(t *testing.T) {
+func TestOccurring(t *testing.T) {
+	s := compile(t, Pattern{Expr: `(?s)a.{0,9}b.{0,9}c`}, Pattern{Expr: `x{6,}`}, Pattern{Expr: `\bz$`})
+	for text, want := range map[string][]int{
+		"": nil, "a": nil, "abc": {0}, "a12345678901b12c ab c": {0}, "a12345678901bc": nil, "xxxxx": nil, "xxxxxxx": {1}, "z": {2}, "z ": nil,
+		"a b xxxxxxxxx c z": {1, 2},
+	} {
+		if got := s.Occurring(text); !slices.Equal(got, want) {
+			t.Errorf("Occurring(%q) = %v, want %v", text, got, want)
+		}
+	}
+}
+
+// What is known of a match where the text ends for now.
+func TestUnfinished(t *testing.T) {
 	tests := []struct {
 		name, expr, text string
-		from             int
-		want             Result
+		want             []Match
+		open             int
 	}{
-		{"nothing live", `abc`, "xyz", 0, Result{Open: 3}},
-		{"a beginning", `abc`, "xyab", 0, Result{Open: 2}},
-		{"complete", `abc`, "xabc", 0, Result{Found: true, Start: 1, End: 4, Open: 4}},
-		{"may grow", `abc*`, "xab", 0, Result{Open: 1}},
-		{"may not grow", `abc*`, "xabcy", 0, Result{Found: true, Start: 1, End: 4, Open: 5}},
-		{"boundary unknown", `abc\b`, "xabc", 0, Result{Open: 1}},
-		{"boundary known", `abc\b`, "xabc ", 0, Result{Found: true, Start: 1, End: 4, Open: 5}},
-		{"no boundary", `abc\b`, "xabcd", 0, Result{Open: 5}},
-		{"an earlier one may win", `ab.*x|b`, "zab", 0, Result{Open: 1}},
-		{"the first branch wins", `b|bc`, "ab", 0, Result{Found: true, Start: 1, End: 2, Open: 2}},
-		{"context", `\bb`, "ab", 1, Result{Open: 2}},
-		{"end of text unknown", `ab$`, "ab", 0, Result{Open: 0}},
-		{"begin is not from", `^b`, "ab", 1, Result{Open: 2}},
+		{"nothing live", `abc`, "xyz", nil, 3},
+		{"a beginning", `abc`, "xyab", nil, 2},
+		{"complete", `abc`, "xabc", []Match{{0, 1, 4}}, 4},
+		{"may grow", `abc*`, "xab", nil, 1},
+		{"may not grow", `abc*`, "xabcy", []Match{{0, 1, 4}}, 5},
+		{"boundary unknown", `abc\b`, "xabc", nil, 1},
+		{"boundary known", `abc\b`, "xabc ", []Match{{0, 1, 4}}, 5},
+		{"no boundary", `abc\b`, "xabcd", nil, 5},
+		{"an earlier one may win", `ab.*x|b`, "zab", nil, 1},
+		{"the first branch wins", `b|bc`, "ab", []Match{{0, 1, 2}}, 2},
+		{"end of text unknown", `ab$`, "ab", nil, 0},
+		{"boundary or not", `a\b|a`, "xa", []Match{{0, 1, 2}}, 2},
+		{"never", `a\bb`, "xa", nil, 2},
+		{"half a character", `é`, "xé"[:2], nil, 1},
+		{"no character", `\x{FFFD}`, "x\xff", []Match{{0, 1, 2}}, 2},
 	}
 	for _, tt := range tests {
-		if got := compile(t, tt.expr).Find(tt.text, tt.from, false); got != tt.want {
-			t.Errorf("%s: %s on %q = %+v, want %+v", tt.name, tt.expr, tt.text, got, tt.want)
+		got, open := one(t, tt.expr).Scanner().Scan(tt.text, false)
+		if !slices.Equal(got, tt.want) || open != tt.open {
+			t.Errorf("%s: %s on %q = %v, %d, want %v, %d", tt.name, tt.expr, tt.text, got, open, tt.want, tt.open)
 		}
 	}
 }
 
-func TestEarliestUnfinished(t *testing.T) {
-	tests := []struct {
-		expr, text string
-		want       Result
-	}{
-		{`ab{3,}`, "xabbb", Result{Found: true, Start: 1, End: 5, Open: 5}},
-		{`ab{3,}`, "xabb", Result{Open: 1}},
-		{`a.{3}c|b`, "xab", Result{Open: 1}}, // the a may still win
-		{`a.{3}c|b`, "xabzzzz", Result{Found: true, Start: 2, End: 3, Open: 7}},
-		{`abc+|ab`, "ab", Result{Found: true, Start: 0, End: 2, Open: 2}},
-	}
-	for _, tt := range tests {
-		if got := compile(t, tt.expr).Earliest(tt.text, 0, 0, false); got != tt.want {
-			t.Errorf("%s on %q = %+v, want %+v", tt.expr, tt.text, got, tt.want)
+func TestReset(t *testing.T) {
+	s := compile(t, Pattern{Expr: `\bab`}, Pattern{Expr: `b+`})
+	c := s.Scanner()
+	for range 2 {
+		c.Reset("xab", 1)
+		if got, open := c.Scan("xab", false); len(got) != 0 || open != 2 {
+			t.Errorf("behind a word: %v, %d", got, open)
+		}
+		c.Reset(" abbbb", 1)
+		c.From(1, 4)
+		if got, _ := c.Scan(" abbbb", true); !slices.Equal(got, []Match{{0, 1, 3}, {1, 4, 6}}) {
+			t.Errorf("From: %v", got)
+		}
+		c.Reset(" abbbb", 1)
+		c.From(1, 5)
+		if got, _ := c.Scan(" abb", false); !slices.Equal(got, []Match{{0, 1, 3}}) {
+			t.Errorf("From beyond the text: %v", got)
+		}
+		if got, _ := c.Scan(" abbbbb", true); !slices.Equal(got, []Match{{1, 5, 7}}) {
+			t.Errorf("From within the text: %v", got)
 		}
 	}
-}
-
-// What is older than the floor hides nothing that began after it.
-func TestEarliestFloor(t *testing.T) {
-	p := compile(t, `a.*z|b`)
-	for floor, want := range map[int]Result{
-		0: {Open: 1},
-		1: {Open: 1},
-		2: {Found: true, Start: 4, End: 5, Open: 6},
-		6: {Found: true, Start: 4, End: 5, Open: 6},
-	} {
-		if got := p.Earliest("xa  b ", 0, floor, false); got != want {
-			t.Errorf("floor %d: %+v, want %+v", floor, got, want)
-		}
-	}
-	if got, want := p.Earliest("xa   ", 0, 2, false), (Result{Open: 5}); got != want {
-		t.Errorf("nothing but what is too old: %+v, want %+v", got, want)
-	}
-}
-
-func TestAll(t *testing.T) {
-	var got []string
-	text := "one twenty three"
-	compile(t, `t\w+`).All(text, func(start, end int) bool {
-		got = append(got, text[start:end])
-		return true
-	})
-	if strings.Join(got, "|") != "twenty|three" {
-		t.Errorf("All = %q", got)
-	}
-}
-
-// seeds are expressions and texts that meet every kind of instruction.
-var seeds = [][2]string{
-	{`a+b|ab`, "aab ab"}, {`\bfoo\b`, "foo food xfoo foo"}, {`(?i)api[_-]?key\s*[:=]\s*["']?[a-z0-9]{8,}`, `API_KEY = "abcdefgh1"`},
-	{`(?is)a.{0,5}b.{0,4}c`, "a\nb   c a b c"}, {`(?m)^x.*$`, "y\nxab\nz"}, {`(a|ab)(c|bcd)(d*)`, "abcd"},
-	{`a*?b`, "aaab"}, {`(?U)a+`, "aaa"}, {`\Ba\B`, "xay a"}, {`[^a]b`, "ab cb éb"}, {`x{2,4}?y?`, "xxxxy"}, {`\Aab|b\z`, "abb"},
-}
-
-// FuzzFind holds Find against the standard library, and an unfinished search
-// against the finished one, at every cut.
-func FuzzFind(f *testing.F) {
-	for _, s := range seeds {
-		f.Add(s[0], s[1])
-	}
-	f.Fuzz(func(t *testing.T, expr, text string) {
-		if len(expr) > 60 || len(text) > 60 || !ascii(expr) || !ascii(text) || strings.Contains(text, "\v") {
-			t.Skip()
-		}
-		std, err := regexp.Compile(expr)
-		if err != nil {
-			if _, ours := Compile(expr); ours == nil {
-				t.Fatalf("%q: accepted, the library says %v", expr, err)
-			}
-			return
-		}
-		p, err := Compile(expr)
-		if err != nil {
-			return
-		}
-		var want Result
-		want.Open = len(text)
-		if loc := std.FindStringIndex(text); loc != nil {
-			want = Result{true, loc[0], loc[1], len(text)}
-		}
-		if got := p.Find(text, 0, true); got != want {
-			t.Fatalf("%q on %q: %+v, the library says %+v", expr, text, got, want)
-		}
-		if got := p.Match(text); got != want.Found {
-			t.Fatalf("%q on %q: Match = %v", expr, text, got)
-		}
-		if got, want := p.MatchFull(text), fullMatch(expr, text); got != want && !strings.Contains(expr, `\Q`) {
-			t.Fatalf("%q on %q: MatchFull = %v, want %v", expr, text, got, want)
-		}
-		checkCuts(t, p, text, want)
-	})
-}
-
-func fullMatch(expr, text string) bool {
-	re, err := regexp.Compile(`\A(?:` + expr + `)\z`)
-	return err == nil && re.MatchString(text)
-}
-
-func checkCuts(t *testing.T, p *Pattern, text string, want Result) {
-	t.Helper()
-	early := p.Earliest(text, 0, 0, true)
-	if early.Found != want.Found || early.Start != want.Start {
-		t.Fatalf("Earliest = %+v, Find = %+v", early, want)
-	}
-	for cut := range len(text) + 1 {
-		got := p.Find(text[:cut], 0, false)
-		if got.Found && (got.Start != want.Start || got.End != want.End || !want.Found) {
-			t.Fatalf("cut at %d of %q decides %+v, the whole says %+v", cut, text, got, want)
-		}
-		if !got.Found && want.Found && got.Open > want.Start {
-			t.Fatalf("cut at %d of %q is open from %d, the whole says %+v", cut, text, got.Open, want)
-		}
-		got = p.Earliest(text[:cut], 0, 0, false)
-		if got.Found && (!want.Found || got.Start != want.Start) {
-			t.Fatalf("cut at %d of %q decides the start %+v, the whole says %+v", cut, text, got, want)
-		}
-		if !got.Found && want.Found && got.Open > want.Start {
-			t.Fatalf("cut at %d of %q: start open from %d, the whole says %+v", cut, text, got.Open, want)
-		}
-	}
-}
-
-func ascii(s string) bool {
-	for i := range len(s) {
-		if s[i] >= 0x80 {
-			return false
-		}
-	}
-	return true
 }
 
 // FuzzWiden looks for an expression whose widened form means something else.
@@ -262,7 +203,7 @@ func FuzzWiden(f *testing.F) {
 		if len(expr) > 200 {
 			t.Skip()
 		}
-		p, err := Compile(expr)
+		p, err := Compile([]Pattern{{Expr: expr, Bound: Unbounded}}, Options{})
 		if err != nil {
 			return
 		}
@@ -271,31 +212,9 @@ func FuzzWiden(f *testing.F) {
 			t.Fatalf("%q: accepted, the library says %v", expr, err)
 		}
 		for _, text := range []string{"a b", "s", "d9", "w_", `\s]`, "-:^"} {
-			if got, want := p.Match(text), std.MatchString(text); got != want {
+			if got, want := p.matches(text), std.MatchString(text); got != want {
 				t.Fatalf("%q on %q = %v, the library says %v", expr, text, got, want)
 			}
 		}
 	})
-}
-
-func BenchmarkMatch(b *testing.B) {
-	gap := compile(b, `(?is)\b(?:give|show|tell|explain|help)\b.{0,80}\b(?:method|plan|how\s+to)\b.{0,160}\b(?:commit|abuse)\b.{0,160}\b(?:refund\s+fraud|loss\s+prevention)\b`)
-	for name, text := range map[string]string{
-		"prose": strings.Repeat("The parcel was delivered to the wrong address, and support sent another one. ", 14),
-		"worst": strings.Repeat("show plan abuse ", 64),
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(text)))
-			for b.Loop() {
-				gap.Match(text)
-			}
-		})
-	}
-}
-
-func BenchmarkCompile(b *testing.B) {
-	const expr = `(?is)\b(?:give|show|tell|explain|help)\b.{0,80}\b(?:method|plan|how\s+to)\b.{0,160}\b(?:commit|abuse)\b.{0,160}\b(?:refund\s+fraud|loss\s+prevention)\b`
-	for b.Loop() {
-		compile(b, expr)
-	}
 }

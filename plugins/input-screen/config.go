@@ -23,15 +23,18 @@ type config struct {
 	maxTokens   int
 	temperature float64
 
-	critical []rule
-	allow    []rule
+	critical rules
+	allow    rules
 }
 
-// rule is one named expression.
-type rule struct {
-	name    string
-	pattern *match.Pattern
+// rules are named expressions, compiled together.
+type rules struct {
+	names []string
+	set   *match.Set // nil when there are none
 }
+
+// rule is one of them, as it is configured.
+type rule struct{ name, expr string }
 
 // maxRules bounds a list, so that findings always fit an ask_model state.
 const maxRules = 200
@@ -58,7 +61,7 @@ func readConfig(raw abi.Raw) (*config, error) {
 	if err == nil {
 		err = d.End()
 	}
-	if err == nil && c.deterministicFallback && len(c.critical) == 0 {
+	if err == nil && c.deterministicFallback && len(c.critical.names) == 0 {
 		err = errors.New("critical_patterns: expected at least one while deterministic_fallback is true")
 	}
 	if err != nil {
@@ -122,30 +125,52 @@ func readText(d *strictjson.Decoder) (string, error) {
 	return s, err
 }
 
-func readRules(d *strictjson.Decoder) ([]rule, error) {
-	var rules []rule
+func readRules(d *strictjson.Decoder) (rules, error) {
+	var list []rule
 	err := d.Array(func() error {
-		place := "[" + strconv.Itoa(len(rules)) + "]"
-		if len(rules) == maxRules {
+		place := index(len(list))
+		if len(list) == maxRules {
 			return errors.New("expected at most " + strconv.Itoa(maxRules))
 		}
 		r, err := readRule(d)
 		if err != nil {
 			return at(place, err)
 		}
-		for i := range rules {
-			if rules[i].name == r.name {
-				return at(place, errors.New("name: stands at ["+strconv.Itoa(i)+"] too"))
+		for i := range list {
+			if list[i].name == r.name {
+				return at(place, errors.New("name: stands at "+index(i)+" too"))
 			}
 		}
-		rules = append(rules, r)
+		list = append(list, r)
 		return nil
 	})
-	return rules, err
+	if err != nil {
+		return rules{}, err
+	}
+	return compile(list)
+}
+
+func index(i int) string { return "[" + strconv.Itoa(i) + "]" }
+
+// compile makes one set of all expressions. By clause 6.2 case is folded and
+// the dot matches a newline. Texts are whole, so nothing needs a bound.
+func compile(list []rule) (r rules, err error) {
+	if len(list) == 0 {
+		return r, nil
+	}
+	patterns := make([]match.Pattern, len(list))
+	for i := range list {
+		r.names = append(r.names, list[i].name)
+		patterns[i] = match.Pattern{ID: list[i].name, Expr: `(?is)` + list[i].expr, Bound: match.Unbounded}
+	}
+	r.set, err = match.Compile(patterns, match.Options{})
+	if e, ok := errors.AsType[*match.ExprError](err); ok {
+		return r, at(index(e.Pattern), at("expr", e.Reason))
+	}
+	return r, err
 }
 
 func readRule(d *strictjson.Decoder) (r rule, err error) {
-	expr := ""
 	err = d.Object(func(name string) (err error) {
 		switch name {
 		case "name":
@@ -154,10 +179,9 @@ func readRule(d *strictjson.Decoder) (r rule, err error) {
 				err = errors.New("expected 1 to 64 of a-z, 0-9 and _")
 			}
 		case "expr":
-			expr, err = d.String()
-			if err == nil {
-				// Clause 6.2: case is folded and the dot matches a newline.
-				r.pattern, err = match.Compile(`(?is)` + expr)
+			r.expr, err = d.String()
+			if err == nil && r.expr == "" {
+				err = errors.New("expected an expression")
 			}
 		default:
 			return strictjson.Unknown(name)
@@ -169,7 +193,7 @@ func readRule(d *strictjson.Decoder) (r rule, err error) {
 		return r, err
 	case r.name == "":
 		return r, strictjson.Missing("name")
-	case r.pattern == nil:
+	case r.expr == "":
 		return r, strictjson.Missing("expr")
 	}
 	return r, nil

@@ -101,12 +101,12 @@ func appendBool(b []byte, key string, v bool) []byte {
 }
 
 // appendNames continues a list of names.
-func appendNames(b []byte, rules []rule, places []int, prefix string) []byte {
+func appendNames(b []byte, r rules, places []int, prefix string) []byte {
 	for _, p := range places {
 		if b[len(b)-1] != '[' {
 			b = append(b, ',')
 		}
-		b = strictjson.AppendString(b, prefix+rules[p].name)
+		b = strictjson.AppendString(b, prefix+r.names[p])
 	}
 	return b
 }

@@ -25,34 +25,29 @@ func (f *findings) allowed() bool { return len(f.allow) > 0 }
 func (s *screen) look(q *abi.CheckInputRequest) findings {
 	var f findings
 	if s.deterministicFallback {
-		f.block = matching(s.critical, q.Text)
-		f.history = matching(s.critical, assistantText(q.History))
+		f.block = s.critical.matching(q.Text)
+		f.history = s.critical.matching(assistantText(q.History))
 	}
 	if s.readOnlyAllowOverride {
-		f.allow = fitting(s.allow, normalise(q.Text))
+		f.allow = s.allow.fitting(normalise(q.Text))
 	}
 	return f
 }
 
-func matching(rules []rule, text string) (found []int) {
-	for i := range rules {
-		if rules[i].pattern.Match(text) {
-			found = append(found, i)
-		}
-	}
-	return found
-}
-
-func fitting(rules []rule, text string) (found []int) {
-	if text == "" {
+// matching returns the rules that text has a match of.
+func (r *rules) matching(text string) []int {
+	if r.set == nil {
 		return nil
 	}
-	for i := range rules {
-		if rules[i].pattern.MatchFull(text) {
-			found = append(found, i)
-		}
+	return r.set.Occurring(text)
+}
+
+// fitting returns the rules that text is a match of, as a whole.
+func (r *rules) fitting(text string) []int {
+	if r.set == nil {
+		return nil
 	}
-	return found
+	return r.set.Fitting(text)
 }
 
 // assistantText is what is screened of the history (6.3): a client can put
@@ -103,11 +98,11 @@ func (s *screen) readFindings(state abi.Raw) (f findings, err error) {
 	err = d.Object(func(name string) (err error) {
 		switch name {
 		case "block":
-			f.block, err = readPlaces(d, len(s.critical))
+			f.block, err = readPlaces(d, len(s.critical.names))
 		case "history":
-			f.history, err = readPlaces(d, len(s.critical))
+			f.history, err = readPlaces(d, len(s.critical.names))
 		case "allow":
-			f.allow, err = readPlaces(d, len(s.allow))
+			f.allow, err = readPlaces(d, len(s.allow.names))
 		default:
 			err = strictjson.Unknown(name)
 		}

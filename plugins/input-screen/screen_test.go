@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -25,7 +26,7 @@ const (
 func TestPrecedence(t *testing.T) {
 	s := load(t, func(c *config) {
 		// So that one text can be both, as no shipped pair of rules can.
-		c.allow = append(c.allow, mustRule(t, "anything_to_ignore", "ignore .*"))
+		c.allow = templates(t, rule{"anything_to_ignore", "ignore .*"})
 	})
 	const (
 		classifierText = "I'm sorry, I can't respond to that."
@@ -72,13 +73,24 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-func mustRule(t *testing.T, name, expr string) rule {
+// templates are the shipped allow templates and one more.
+func templates(t *testing.T, more rule) rules {
 	t.Helper()
-	c, err := readConfig(abi.Raw(`{"critical_patterns":[{"name":"` + name + `","expr":"` + expr + `"}]}`))
+	var doc struct {
+		Templates []struct{ Name, Expr string } `json:"allow_templates"`
+	}
+	if err := json.Unmarshal(shipped(t), &doc); err != nil {
+		t.Fatal(err)
+	}
+	var list []rule
+	for _, r := range doc.Templates {
+		list = append(list, rule{r.Name, r.Expr})
+	}
+	r, err := compile(append(list, more))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.critical[0]
+	return r
 }
 
 // Clause 2.7: the exact bytes of the decision object, in both shapes.

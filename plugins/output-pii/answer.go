@@ -6,13 +6,12 @@ import (
 	"weir/abi"
 )
 
-// answer masks a piece of the answer. What is undecided stays: the last window
-// characters, whatever may still become an entity, and an entity that begins
-// before those and ends in them.
+// answer masks a piece of the answer. Held back is what may still become part
+// of an entity, and an entity that such a place stands in.
 //
 //	         decided │ hold_from
-//	… ──[entity]─────┼──[entity]──┬─ window ─┐
-//	                 │  stays whole          end
+//	… ──[entity]─────┼──[entity   ── end
+//	                 │      ▲ another may begin here
 //
 // Which matches are found may not depend on where hold_from stands. A match
 // that no checksum confirms hides what begins inside it, so when hold_from is
@@ -24,11 +23,7 @@ func (g *guard) answer(q *abi.CheckOutputRequest) (*abi.CheckOutputReply, error)
 	}
 	text, base := joined(q)
 	all, open := g.scan(text, base, resume, q.StreamPos-int64(base), q.Final)
-	hold := len(text)
-	if !q.Final {
-		hold = max(base, min(back(text, g.window), open))
-	}
-	edits, hold := decided(keep(all), hold, base)
+	edits, hold := decided(keep(all), open, base)
 	reply := &abi.CheckOutputReply{HoldFrom: hold - base, Edits: edits}
 	if !q.Final {
 		reply.State = appendState(nil, all, len(g.finders), resume, hold, q.StreamPos-int64(base))
@@ -39,18 +34,8 @@ func (g *guard) answer(q *abi.CheckOutputRequest) (*abi.CheckOutputReply, error)
 // joined puts the one character that \b looks at before the text, which then
 // begins at base.
 func joined(q *abi.CheckOutputRequest) (text string, base int) {
-	open := back(q.Before, 1)
-	return q.Before[open:] + q.Text, len(q.Before) - open
-}
-
-// back returns the offset n characters before the end of s, or 0.
-func back(s string, n int) int {
-	end := len(s)
-	for ; n > 0 && end > 0; n-- {
-		_, size := utf8.DecodeLastRuneInString(s[:end])
-		end -= size
-	}
-	return end
+	_, size := utf8.DecodeLastRuneInString(q.Before)
+	return q.Before[len(q.Before)-size:] + q.Text, size
 }
 
 // decided returns the edits of the entities that end before hold, and hold

@@ -12,19 +12,17 @@ import (
 // character at a time and for every split in two.
 func TestEverySplit(t *testing.T) {
 	g := load(t, shipped(t))
-	narrow := load(t, shipped(t))
-	narrow.window = 0
-	lead := strings.Repeat("Zoë wrote a line. ", 19) // longer than the window
+	lead := strings.Repeat("Zoë wrote a line. ", 19)
 	for n, tt := range masked {
 		text := "to " + tt.text + ", today"
 		want := g.mask(t, text)
 		cs := chars(text)
 		for i := range cs {
-			if got := narrow.all(t, strings.Join(cs[:i], ""), strings.Join(cs[i:], "")); got != want {
+			if got := g.all(t, strings.Join(cs[:i], ""), strings.Join(cs[i:], "")); got != want {
 				t.Fatalf("%q split at %d: %q, want %q", text, i, got, want)
 			}
 		}
-		if got := narrow.all(t, cs...); got != want {
+		if got := g.all(t, cs...); got != want {
 			t.Fatalf("%q one at a time: %q, want %q", text, got, want)
 		}
 		if n%6 != 0 { // a long text one at a time takes its time
@@ -51,24 +49,33 @@ func TestCleanAnswerStreams(t *testing.T) {
 	if got := d.released.String(); got != strings.Repeat(sentence, 120) {
 		t.Error("a clean answer was changed")
 	}
-	short := g.stream(t)
-	short.push(strings.Repeat("é", 320), false)
-	if short.pieces != 0 {
-		t.Error("an answer of 320 characters leaves before its end")
-	}
 }
 
-// An entity that the window's edge stands in is kept whole.
-func TestEntityAtTheEdge(t *testing.T) {
+// What is held back is what may become an entity, and it leaves with the
+// character that decides.
+func TestHeldIsWhatIsOpen(t *testing.T) {
 	g := load(t, shipped(t))
-	d := g.stream(t)
-	d.push("write to alice@example.com soon "+strings.Repeat("x", 320-10), false)
-	if got := d.released.String(); got != "write to " {
-		t.Errorf("released %q, want what stands before the address", got)
-	}
-	d.push(strings.Repeat("x", 10), false)
-	if got := d.released.String(); got != "write to <EMAIL_ADDRESS> soon " {
-		t.Errorf("released %q", got)
+	for _, tt := range []struct{ text, held string }{
+		{"write to alice@example.com", "alice@example.com"},
+		{"write to alice@example.com ", ""},
+		{"write to alice", "alice"},
+		{"write to alice,", ""},
+		{"order ORD-5510 of 2026-09", "2026-09"},
+		{"order ORD-5510 of 2026-09-15T", "2026-09-15T"}, // of an address
+		{"at 2026-09-15T09:20", "20"},
+		{"card 4111 1111 1111 1112", "4111 1111 1111 1112"},
+		{"card 4111 1111 1111 1112, no", "no"},
+		{"call +41 44 668 18", "+41 44 668 18"},
+		{"use std::", ":"},
+		{"use std::vector", "vector"},
+	} {
+		d := g.stream(t)
+		for _, c := range chars(tt.text) {
+			d.push(c, false)
+		}
+		if got := d.text[d.hold:]; got != tt.held {
+			t.Errorf("of %q %q is held, want %q", tt.text, got, tt.held)
+		}
 	}
 }
 
@@ -98,7 +105,7 @@ func TestStateIsChecked(t *testing.T) {
 }
 
 // FuzzEveryChunking: what a client receives is the whole, masked, whatever the
-// pieces and the window.
+// pieces.
 func FuzzEveryChunking(f *testing.F) {
 	for i, tt := range masked {
 		f.Add(tt.text, uint64(i))
@@ -115,8 +122,6 @@ func FuzzEveryChunking(f *testing.F) {
 			t.Skip()
 		}
 		text = strings.ToValidUTF8(text, "\ufffd")
-		g := *g
-		g.window = int(seed % 5)
 		want := g.mask(t, text)
 		if got := g.all(t, text); got != want {
 			t.Fatalf("%q as a stream %q, as a whole %q", text, got, want)

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"strconv"
+	"unicode/utf8"
 
 	"weir/abi"
 	"weir/abi/strictjson"
@@ -11,26 +12,16 @@ import (
 
 // guard is the guardrail with its configuration, compiled.
 type guard struct {
-	finders    []finder
-	window     int // characters that are held back
-	lookBehind int // bytes before the text that the host shows
+	finders []recogniser // one for each pattern of the set
+	set     *match.Set
 }
 
-// finder is a recogniser with its pattern.
-type finder struct {
-	entity  string
-	pattern *match.Pattern
-	valid   func(string) bool // nil: every match is one
-}
-
-const (
-	maxWindow     = 16384
-	minLookBehind = 4 // bytes of the one character that \b looks at
-)
+// lookBehind is enough for the one character that \b looks at.
+const lookBehind = utf8.UTFMax
 
 // readConfig reads a configuration. Its error names the key.
 func readConfig(raw abi.Raw) (*guard, error) {
-	g := &guard{window: 320, lookBehind: 512} // clause 6.7
+	g := &guard{}
 	d := strictjson.NewDecoder(raw)
 	err := d.Object(func(name string) error { return g.member(d, name) })
 	if err == nil {
@@ -38,6 +29,9 @@ func readConfig(raw abi.Raw) (*guard, error) {
 	}
 	if err == nil && len(g.finders) == 0 {
 		err = errors.New("entities: expected at least one of " + entityNames())
+	}
+	if err == nil {
+		g.set, err = match.Compile(g.patterns(), match.Options{})
 	}
 	if err != nil {
 		return nil, errors.New("config: " + err.Error())
@@ -49,10 +43,6 @@ func (g *guard) member(d *strictjson.Decoder, name string) (err error) {
 	switch name {
 	case "entities":
 		g.finders, err = readEntities(d)
-	case "window":
-		g.window, err = readSize(d, 0)
-	case "look_behind":
-		g.lookBehind, err = readSize(d, minLookBehind)
 	default:
 		return strictjson.Unknown(name)
 	}
@@ -67,15 +57,7 @@ func at(key string, err error) error {
 	return errors.New(key + ": " + err.Error())
 }
 
-func readSize(d *strictjson.Decoder, least int64) (int, error) {
-	n, err := d.Int()
-	if err == nil && (n < least || n > maxWindow) {
-		err = errors.New("expected " + strconv.FormatInt(least, 10) + " to " + strconv.Itoa(maxWindow))
-	}
-	return int(n), err
-}
-
-func readEntities(d *strictjson.Decoder) (finders []finder, err error) {
+func readEntities(d *strictjson.Decoder) (finders []recogniser, err error) {
 	seen := map[string]bool{}
 	err = d.Array(func() error {
 		name, err := d.String()
@@ -87,29 +69,27 @@ func readEntities(d *strictjson.Decoder) (finders []finder, err error) {
 			return at(place, errors.New("stands there twice"))
 		}
 		seen[name] = true
-		more, err := compile(name)
-		finders = append(finders, more...)
-		return at(place, err)
+		n := len(finders)
+		for _, r := range recognisers() {
+			if r.entity == name {
+				finders = append(finders, r)
+			}
+		}
+		if len(finders) == n {
+			return at(place, errors.New("unknown entity, expected one of "+entityNames()))
+		}
+		return nil
 	})
 	return finders, err
 }
 
-// compile returns the finders of one entity.
-func compile(entity string) (finders []finder, err error) {
-	for _, r := range recognisers() {
-		if r.entity != entity {
-			continue
-		}
-		p, err := match.Compile(r.expr)
-		if err != nil {
-			return nil, err
-		}
-		finders = append(finders, finder{r.entity, p, r.valid})
+// patterns are the finders' forms. Their bounds are written into them.
+func (g *guard) patterns() []match.Pattern {
+	list := make([]match.Pattern, len(g.finders))
+	for i, r := range g.finders {
+		list[i] = match.Pattern{ID: r.id, Expr: r.expr}
 	}
-	if len(finders) == 0 {
-		return nil, errors.New("unknown entity, expected one of " + entityNames())
-	}
-	return finders, nil
+	return list
 }
 
 const configSchema = `{
@@ -123,8 +103,6 @@ const configSchema = `{
       "minItems": 1,
       "uniqueItems": true,
       "items": {"enum": ["EMAIL_ADDRESS", "PHONE_NUMBER", "CREDIT_CARD", "IBAN_CODE", "IP_ADDRESS", "CRYPTO", "US_SSN"]}
-    },
-    "window": {"type": "integer", "minimum": 0, "maximum": 16384, "default": 320},
-    "look_behind": {"type": "integer", "minimum": 4, "maximum": 16384, "default": 512}
+    }
   }
 }`

@@ -29,7 +29,7 @@ func (g *guard) stream(t testing.TB) *driver {
 		}
 		return r
 	}
-	return &driver{t: t, ask: ask, look: g.lookBehind}
+	return &driver{t: t, ask: ask, look: lookBehind}
 }
 
 // push hands the guard a piece, which begins and ends between characters.

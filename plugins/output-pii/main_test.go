@@ -43,9 +43,7 @@ func TestReadmeIsTheShippedConfiguration(t *testing.T) {
 	var doc struct {
 		Plugins map[string]struct {
 			Config struct {
-				Entities   []string `toml:"entities" json:"entities"`
-				Window     int      `toml:"window" json:"window"`
-				LookBehind int      `toml:"look_behind" json:"look_behind"`
+				Entities []string `toml:"entities" json:"entities"`
 			} `toml:"config"`
 		} `toml:"plugins"`
 	}
@@ -69,7 +67,7 @@ func TestReadmeIsTheShippedConfiguration(t *testing.T) {
 func TestConfigureThroughThePdk(t *testing.T) {
 	t.Cleanup(func() { current = nil })
 	for config, want := range map[string]string{
-		string(shipped(t)):        `{"look_behind":512}`,
+		`{"entities":["US_SSN"]}`: `{"patterns":[{"id":"US_SSN","expr":"\\b\\d{3}[- .]\\d{2}[- .]\\d{4}\\b"}],"look_behind":4}`,
 		`{"entities":["PERSON"]}`: `{"error":"config: entities: [0]: unknown entity, expected one of EMAIL_ADDRESS, PHONE_NUMBER, CREDIT_CARD, IBAN_CODE, IP_ADDRESS, CRYPTO, US_SSN"}`,
 	} {
 		got, err := pdk.Invoke(abi.HookConfigure, []byte(`{"now":0,"seed":"0","config":`+config+`}`))
@@ -85,13 +83,12 @@ func TestConfigRefusals(t *testing.T) {
 		t.Fatalf("the control is refused: %v", err)
 	}
 	for config, want := range map[string]string{
-		`{}`:                                      "entities: expected at least one of EMAIL_ADDRESS",
-		`{"entities":[]}`:                         "entities: expected at least one",
-		`{"entities":["US_SSN","us_ssn"]}`:        "entities: [1]: unknown entity",
-		`{"entities":["US_SSN","US_SSN"]}`:        "entities: [1]: stands there twice",
-		`{"entities":["US_SSN"],"window":-1}`:     "window: expected 0 to",
-		`{"entities":["US_SSN"],"look_behind":3}`: "look_behind: expected 4 to",
-		`{"entities":["US_SSN"],"mask":"*"}`:      `unknown field "mask"`,
+		`{}`:                                   "entities: expected at least one of EMAIL_ADDRESS",
+		`{"entities":[]}`:                      "entities: expected at least one",
+		`{"entities":["US_SSN","us_ssn"]}`:     "entities: [1]: unknown entity",
+		`{"entities":["US_SSN","US_SSN"]}`:     "entities: [1]: stands there twice",
+		`{"entities":["US_SSN"],"window":320}`: `unknown field "window"`,
+		`{"entities":["US_SSN"],"mask":"*"}`:   `unknown field "mask"`,
 	} {
 		_, err := readConfig(abi.Raw(config))
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -5,22 +5,23 @@ import "strings"
 // recogniser is one row of clause 6.9. Every repetition has a bound, so from
 // the text alone it is known how far a match can reach.
 type recogniser struct {
+	id     string // of its pattern
 	entity string
 	expr   string
-	valid  func(string) bool
+	valid  func(string) bool // nil: every match is one
 }
 
 // recognisers returns all of them, in the order of the table.
 func recognisers() []recogniser {
 	return []recogniser{
-		{"EMAIL_ADDRESS", exprEmail, nil},
-		{"PHONE_NUMBER", exprPhone, validPhone},
-		{"CREDIT_CARD", exprCard, validCard},
-		{"IBAN_CODE", exprIBAN, validIBAN},
-		{"IP_ADDRESS", exprIPv4, validIPv4},
-		{"IP_ADDRESS", exprIPv6, validIPv6},
-		{"CRYPTO", exprCrypto, validCrypto},
-		{"US_SSN", exprSSN, validSSN},
+		{"EMAIL_ADDRESS", "EMAIL_ADDRESS", exprEmail, nil},
+		{"PHONE_NUMBER", "PHONE_NUMBER", exprPhone, validPhone},
+		{"CREDIT_CARD", "CREDIT_CARD", exprCard, validCard},
+		{"IBAN_CODE", "IBAN_CODE", exprIBAN, validIBAN},
+		{"IP_ADDRESS:4", "IP_ADDRESS", exprIPv4, validIPv4},
+		{"IP_ADDRESS:6", "IP_ADDRESS", exprIPv6, validIPv6},
+		{"CRYPTO", "CRYPTO", exprCrypto, validCrypto},
+		{"US_SSN", "US_SSN", exprSSN, validSSN},
 	}
 }
 

@@ -23,18 +23,16 @@ func (f found) edit(base int) abi.Edit {
 // left to right without overlap, then those that the validator confirms. Text
 // begins at pos in the stream; a finder starts at base or where resume says.
 func (g *guard) scan(text string, base int, resume []int64, pos int64, final bool) (all []found, open int) {
-	open = len(text)
-	for i := range g.finders {
-		at := max(int64(base), resume[i]-pos)
-		for at < int64(len(text)) {
-			r := g.finders[i].pattern.Find(text, int(at), final)
-			if !r.Found {
-				open = min(open, r.Open)
-				break
-			}
-			all = append(all, g.confirm(i, text, r.Start, r.End))
-			at = int64(r.End)
+	c := g.set.Scanner()
+	c.Reset(text, base)
+	for i, r := range resume {
+		if r > pos+int64(base) {
+			c.From(i, int(r-pos))
 		}
+	}
+	matches, open := c.Scan(text, final)
+	for _, m := range matches {
+		all = append(all, g.confirm(m.Pattern, text, m.Start, m.End))
 	}
 	return all, open
 }

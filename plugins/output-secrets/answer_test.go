@@ -35,7 +35,7 @@ var samples = []struct {
 // for one character at a time and for every split in two.
 func TestSecretsAreCutAtTheirStart(t *testing.T) {
 	g := load(t, shipped(t))
-	lead := strings.Repeat("Zoë wrote a line. ", 30) // longer than the window
+	lead := strings.Repeat("Zoë wrote a line. ", 30)
 	for _, s := range samples {
 		for _, before := range []string{"", lead} {
 			text := before + s.text
@@ -85,52 +85,64 @@ func TestBoundaryIsWaitedFor(t *testing.T) {
 	}
 }
 
-// Clause 6.7: a keyword that has left already still stops its value, at once.
-func TestKeywordReleasedEarlier(t *testing.T) {
+// DECISIONS section 2: a keyword is held back as long as its value may follow,
+// and no longer: white space counts to 64.
+func TestKeywordIsHeld(t *testing.T) {
 	g := load(t, shipped(t))
-	text := "the password" + strings.Repeat(" ", 400)
-	d := g.stream(t)
-	for _, c := range chars(text) {
-		d.push(c, false)
-	}
-	if !strings.Contains(d.released.String(), "password") {
-		t.Fatal("the keyword has not left; the test proves nothing")
-	}
-	before := d.released.Len()
-	for _, c := range chars("= hunter2hunter2") {
-		d.push(c, false)
-	}
-	if d.cut == nil || d.cut.Label != "secret:0" || d.cut.At != 0 {
-		t.Fatalf("cut %+v", d.cut)
-	}
-	left := d.released.String()[before:]
-	if strings.Contains(left, "hun") || !strings.HasSuffix(left, notice) {
-		t.Errorf("released %q", left)
-	}
-	// Farther back than look_behind it is forgotten.
-	if _, cut := g.all(t, append(chars("the password"+strings.Repeat(" ", 900)), "= hunter2hunter2")...); cut != nil {
-		t.Errorf("a keyword 900 characters back cuts: %+v", cut)
+	for _, tt := range []struct {
+		spaces int
+		held   bool
+	}{{1, true}, {64, true}, {65, false}} {
+		text := "the password" + strings.Repeat(" ", tt.spaces)
+		d := g.stream(t)
+		for _, c := range chars(text) {
+			d.push(c, false)
+		}
+		if got := d.released.String(); (got == "the ") != tt.held || (got == text) == tt.held {
+			t.Errorf("%d spaces: released %q", tt.spaces, got)
+		}
+		d.push("= hunter2hunter2", false)
+		if (d.cut != nil) != tt.held {
+			t.Errorf("%d spaces and a value: cut %+v", tt.spaces, d.cut)
+		}
 	}
 }
 
-// What stands at the very left of before is looked at by \b, not searched.
+// DECISIONS section 2: a secret is decided at its shortest form.
+func TestSecretIsDecidedEarly(t *testing.T) {
+	g := load(t, shipped(t))
+	for text, secret := range map[string]string{
+		"set api_key=abcdefgh":           "api_key",
+		"it is Bearer abcdefghijklmnop":  "Bearer",
+		"-----BEGIN EC PRIVATE KEY-----": "-----BEGIN",
+		"the system prompt:":             "system",
+	} {
+		d := g.stream(t)
+		cs := chars(text)
+		for i, c := range cs {
+			if d.push(c, false); d.cut != nil && i < len(cs)-1 {
+				t.Errorf("%q is cut after %q", text, text[:i+1])
+			}
+		}
+		if d.cut == nil || d.released.String() != text[:strings.Index(text, secret)]+notice {
+			t.Errorf("%q: released %q, cut %+v", text, d.released.String(), d.cut)
+		}
+	}
+}
+
+// What stands in before is looked at by \b, not searched.
 func TestLeftEdge(t *testing.T) {
-	g := load(t, abi.Raw(`{"patterns":["\\bkey=\\d"],"window":4,"look_behind":8}`))
-	q := &abi.CheckOutputRequest{StreamPos: 100, Before: "monkey=", Text: "1 bananas", Final: true}
+	g := load(t, abi.Raw(`{"patterns":["\\bkey=\\d"]}`))
+	for before, cut := range map[string]bool{"n": false, "n\u00e9": false, " ": true, "€": true, "": true} {
+		q := &abi.CheckOutputRequest{StreamPos: int64(len(before)), Before: before, Text: "key=1 ring", Final: true}
+		r := g.answer(q)
+		if err := r.Validate(q); err != nil || (r.Cut != nil) != cut || r.HoldFrom != len(q.Text) {
+			t.Errorf("behind %q: %+v, %v", before, r, err)
+		}
+	}
+	q := &abi.CheckOutputRequest{StreamPos: 4, Before: "key=", Text: "1 ring", Final: true}
 	if r := g.answer(q); r.Cut != nil {
-		t.Errorf("monkey= cuts: %+v", r.Cut)
-	}
-	q.Before = "key="
-	if r := g.answer(q); r.Cut != nil {
-		t.Errorf("key= with an unknown left side cuts: %+v", r.Cut)
-	}
-	q.Before = " key="
-	if r := g.answer(q); r.Cut == nil || r.Cut.At != 0 || r.HoldFrom != len(q.Text) {
-		t.Errorf("key= does not cut at 0: %+v", r)
-	}
-	q.StreamPos, q.Before = 4, "key="
-	if r := g.answer(q); r.Cut == nil {
-		t.Error("key= at the start of the stream does not cut")
+		t.Errorf("a decided key= cuts: %+v", r.Cut)
 	}
 }
 
@@ -150,16 +162,27 @@ func TestCleanAnswerStreams(t *testing.T) {
 	if pieces <= 20 {
 		t.Errorf("%d pieces were released before the end, want more than 20", pieces)
 	}
-	short := g.stream(t)
-	for _, c := range chars(strings.Repeat("é", 320)) {
-		short.push(c, false)
+}
+
+// Every word leaves with what follows it.
+func TestWordsLeaveAtOnce(t *testing.T) {
+	g := load(t, shipped(t))
+	d := g.stream(t)
+	for _, c := range chars("Zoë met the new team.") {
+		d.push(c, false)
+		if got := d.released.String(); got != d.text {
+			t.Fatalf("of %q %q was released", d.text, got)
+		}
 	}
-	if short.pieces != 0 {
-		t.Error("an answer of 320 characters leaves before its end")
+	// A word that begins like a keyword waits until it is none.
+	for _, c := range chars(" pass") {
+		d.push(c, false)
 	}
-	short.push("é", false)
-	if short.released.String() != "é" {
-		t.Errorf("released %q, want what stands before the window", short.released.String())
+	if got := d.text[d.hold:]; got != "pass" {
+		t.Errorf("held %q", got)
+	}
+	if d.push("p", false); d.hold != len(d.text) {
+		t.Errorf("held %q", d.text[d.hold:])
 	}
 }
 
@@ -173,7 +196,7 @@ func TestEarliestSecretWins(t *testing.T) {
 		}
 	}
 	// One that begins earlier but is complete later wins all the same.
-	g = load(t, abi.Raw(`{"patterns":["b","ab{3}c","abb"],"notice":"!","window":10}`))
+	g = load(t, abi.Raw(`{"patterns":["b","ab{3}c","abb"],"notice":"!"}`))
 	for _, pieces := range [][]string{{"xabbbc"}, chars("xabbbc")} {
 		if got, cut := g.all(t, pieces...); got != "x!" || cut.Label != "secret:1" {
 			t.Errorf("%q: released %q, %+v", pieces, got, cut)
@@ -181,9 +204,9 @@ func TestEarliestSecretWins(t *testing.T) {
 	}
 }
 
-// What is too old to be waited for hides no later secret.
-func TestOldCandidateHidesNothing(t *testing.T) {
-	g := load(t, abi.Raw(`{"patterns":["a.*z|key\\d"],"notice":"!","window":8}`))
+// A candidate that comes to nothing hides no later secret.
+func TestCandidateHidesNothing(t *testing.T) {
+	g := load(t, abi.Raw(`{"patterns":["a.*z|key\\d"],"notice":"!"}`))
 	text := "a " + strings.Repeat("-", 40) + " key1 more text that follows"
 	for _, pieces := range [][]string{{text, " more"}, chars(text)} {
 		if got, cut := g.all(t, pieces...); cut == nil || strings.Contains(got, "key") {
@@ -192,13 +215,12 @@ func TestOldCandidateHidesNothing(t *testing.T) {
 	}
 }
 
-// FuzzEveryChunking: what a client receives does not depend on the pieces, for
-// secrets that fit the window.
+// FuzzEveryChunking: what a client receives does not depend on the pieces.
 func FuzzEveryChunking(f *testing.F) {
 	for _, s := range []string{"xx abbc key=123 xyz", "key=12 xy abbbbbc", "éabbcékey=éé3", "xyzz xyz", "k\u00a0ey=1"} {
 		f.Add(s, uint64(1))
 	}
-	g := load(f, abi.Raw(`{"patterns":["ab{2,4}c","\\bkey=\\w{3,}","xyz\\b|y\\sz","z{3}"],"notice":"!","window":8,"look_behind":3}`))
+	g := load(f, abi.Raw(`{"patterns":["ab{2,4}c","\\bkey=\\w{3,}","xyz\\b|y\\sz","z{3}"],"notice":"!"}`))
 	f.Fuzz(func(t *testing.T, text string, seed uint64) {
 		if len(text) > 200 {
 			t.Skip()

@@ -13,29 +13,28 @@ import (
 
 // config is the operator's configuration, compiled.
 type config struct {
-	patterns   []*match.Pattern
-	notice     string
-	window     int // characters that are held back
-	lookBehind int // characters before those that are searched with them
+	patterns []match.Pattern
+	answers  *match.Set // with bounds: what is held back ends somewhere
+	displays *match.Set // without: a display is whole, and all of a secret goes
+	notice   string
+	maxSpan  int // the most that an unbounded repetition in an answer reads
 }
 
 const (
 	maxPatterns = 200
-	maxWindow   = 16384 // characters
+	maxMaxSpan  = 1024 // characters
+
+	// lookBehind is enough for the one character that \b looks at.
+	lookBehind = utf8.UTFMax
 )
 
-// defaults are the contract's: the text of clause 2.10, numbers of 6.7.
+// defaults are the contract's: the text of clause 2.10.
 func defaults() *config {
 	return &config{
-		notice:     "I can't share the rest of that response because it may contain sensitive information.",
-		window:     320,
-		lookBehind: 512,
+		notice:  "I can't share the rest of that response because it may contain sensitive information.",
+		maxSpan: match.DefaultBound,
 	}
 }
-
-// lookBehindBytes is enough for that many characters and for the one before
-// them, which \b looks at.
-func (c *config) lookBehindBytes() int { return (c.lookBehind + 1) * utf8.UTFMax }
 
 // readConfig reads and compiles a configuration. Its error names the key.
 func readConfig(raw abi.Raw) (*config, error) {
@@ -47,6 +46,9 @@ func readConfig(raw abi.Raw) (*config, error) {
 	}
 	if err == nil && len(c.patterns) == 0 {
 		err = errors.New("patterns: expected at least one")
+	}
+	if err == nil {
+		err = c.compile()
 	}
 	if err != nil {
 		return nil, errors.New("config: " + err.Error())
@@ -63,10 +65,8 @@ func (c *config) member(d *strictjson.Decoder, name string) (err error) {
 		if err == nil && strings.TrimSpace(c.notice) == "" {
 			err = errors.New("expected a text that is not blank")
 		}
-	case "window":
-		c.window, err = readSize(d, 1)
-	case "look_behind":
-		c.lookBehind, err = readSize(d, 0)
+	case "max_span":
+		c.maxSpan, err = readSpan(d)
 	default:
 		return strictjson.Unknown(name)
 	}
@@ -81,31 +81,44 @@ func at(key string, err error) error {
 	return errors.New(key + ": " + err.Error())
 }
 
-func readSize(d *strictjson.Decoder, least int64) (int, error) {
+func readSpan(d *strictjson.Decoder) (int, error) {
 	n, err := d.Int()
-	if err == nil && (n < least || n > maxWindow) {
-		err = errors.New("expected " + strconv.FormatInt(least, 10) + " to " + strconv.Itoa(maxWindow) + " characters")
+	if err == nil && (n < 1 || n > maxMaxSpan) {
+		err = errors.New("expected 1 to " + strconv.Itoa(maxMaxSpan) + " characters")
 	}
 	return int(n), err
 }
 
-func readPatterns(d *strictjson.Decoder) (patterns []*match.Pattern, err error) {
+func readPatterns(d *strictjson.Decoder) (patterns []match.Pattern, err error) {
 	err = d.Array(func() error {
 		if len(patterns) == maxPatterns {
 			return errors.New("expected at most " + strconv.Itoa(maxPatterns))
 		}
 		expr, err := d.String()
-		if err != nil {
-			return err
-		}
-		p, err := match.Compile(`(?i)` + expr) // 6.8: case does not matter
-		if err != nil {
-			return at("["+strconv.Itoa(len(patterns))+"]", err)
-		}
-		patterns = append(patterns, p)
-		return nil
+		// 6.8: case does not matter.
+		patterns = append(patterns, match.Pattern{ID: label(len(patterns)), Expr: `(?i)` + expr})
+		return err
 	})
 	return patterns, err
+}
+
+// compile compiles the patterns twice. In an answer each is decided at its
+// shortest match, and bounded; in a display it takes all it can.
+func (c *config) compile() (err error) {
+	whole := make([]match.Pattern, len(c.patterns))
+	for i := range c.patterns {
+		p := &c.patterns[i]
+		p.Bound, p.Minimal = c.maxSpan, true
+		whole[i] = match.Pattern{ID: p.ID, Expr: p.Expr, Bound: match.Unbounded}
+	}
+	c.answers, err = match.Compile(c.patterns, match.Options{})
+	if err == nil {
+		c.displays, err = match.Compile(whole, match.Options{})
+	}
+	if e, ok := errors.AsType[*match.ExprError](err); ok {
+		return at("patterns", at("["+strconv.Itoa(e.Pattern)+"]", e.Reason))
+	}
+	return err
 }
 
 const configSchema = `{
@@ -116,7 +129,6 @@ const configSchema = `{
   "properties": {
     "patterns": {"type": "array", "minItems": 1, "maxItems": 200, "items": {"type": "string", "minLength": 1}},
     "notice": {"type": "string", "minLength": 1},
-    "window": {"type": "integer", "minimum": 1, "maximum": 16384, "default": 320},
-    "look_behind": {"type": "integer", "minimum": 0, "maximum": 16384, "default": 512}
+    "max_span": {"type": "integer", "minimum": 1, "maximum": 1024, "default": 256}
   }
 }`

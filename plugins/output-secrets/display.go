@@ -21,11 +21,8 @@ func (g *guard) display(texts []string) *abi.CheckOutputReply {
 
 func (g *guard) redact(index int, text string) []abi.Edit {
 	var found []abi.Edit
-	for n, p := range g.patterns {
-		p.All(text, func(start, end int) bool {
-			found = append(found, abi.Edit{Index: index, Start: start, End: end, Replace: redacted, Label: label(n)})
-			return true
-		})
+	for _, m := range g.displays.All(text) {
+		found = append(found, abi.Edit{Index: index, Start: m.Start, End: m.End, Replace: redacted, Label: label(m.Pattern)})
 	}
 	slices.SortStableFunc(found, func(a, b abi.Edit) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End))

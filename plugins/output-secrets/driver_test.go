@@ -23,7 +23,7 @@ type driver struct {
 }
 
 func (g *guard) stream(t testing.TB) *driver {
-	return &driver{t: t, ask: g.answer, look: g.lookBehindBytes()}
+	return &driver{t: t, ask: g.answer, look: lookBehind}
 }
 
 // push hands the guard a piece, which begins and ends between characters.

@@ -43,10 +43,8 @@ func TestReadmeIsTheShippedConfiguration(t *testing.T) {
 	var doc struct {
 		Plugins map[string]struct {
 			Config struct {
-				Notice     string   `toml:"notice" json:"notice"`
-				Window     int      `toml:"window" json:"window"`
-				LookBehind int      `toml:"look_behind" json:"look_behind"`
-				Patterns   []string `toml:"patterns" json:"patterns"`
+				Notice   string   `toml:"notice" json:"notice"`
+				Patterns []string `toml:"patterns" json:"patterns"`
 			} `toml:"config"`
 		} `toml:"plugins"`
 	}
@@ -67,10 +65,11 @@ func TestReadmeIsTheShippedConfiguration(t *testing.T) {
 func TestConfigureThroughThePdk(t *testing.T) {
 	t.Cleanup(func() { current = nil })
 	for config, want := range map[string]string{
-		string(shipped(t)):             `{"look_behind":2052}`,
-		`{"patterns":["(?=a)"]}`:       `{"error":"config: patterns: [0]: invalid or unsupported Perl syntax"}`,
-		`{}`:                           `{"error":"config: patterns: expected at least one"}`,
-		`{"patterns":["x"],"windw":1}`: `{"error":"config: offset 18: unknown field \"windw\""}`,
+		`{"patterns":["x"]}`:              `{"patterns":[{"id":"secret:0","expr":"(?i)x","bound":256,"minimal":true}],"look_behind":4}`,
+		`{"patterns":["x"],"max_span":9}`: `{"patterns":[{"id":"secret:0","expr":"(?i)x","bound":9,"minimal":true}],"look_behind":4}`,
+		`{"patterns":["(?=a)"]}`:          `{"error":"config: patterns: [0]: invalid or unsupported Perl syntax"}`,
+		`{}`:                              `{"error":"config: patterns: expected at least one"}`,
+		`{"patterns":["x"],"windw":1}`:    `{"error":"config: offset 18: unknown field \"windw\""}`,
 	} {
 		got, err := pdk.Invoke(abi.HookConfigure, []byte(`{"now":0,"seed":"0","config":`+config+`}`))
 		if err != nil || string(got) != want {
@@ -85,16 +84,16 @@ func TestConfigRefusals(t *testing.T) {
 		t.Fatalf("the control is refused: %v", err)
 	}
 	for config, want := range map[string]string{
-		`{"patterns":[]}`:                     "patterns: expected at least one",
-		`{"patterns":"x"}`:                    "patterns: ",
-		`{"patterns":["x","a)("]}`:            "patterns: [1]: unexpected )",
-		`{"patterns":["x?"]}`:                 "patterns: [0]: the expression matches the empty text",
-		`{"patterns":["x",1]}`:                "patterns: ",
-		`{"patterns":["x"],"notice":" "}`:     "notice: expected",
-		`{"patterns":["x"],"window":0}`:       "window: expected 1 to",
-		`{"patterns":["x"],"window":1e3}`:     "window: ",
-		`{"patterns":["x"],"look_behind":-1}`: "look_behind: expected 0 to",
-		`{"patterns":["x"],"Notice":"n"}`:     `unknown field "Notice"`,
+		`{"patterns":[]}`:                   "patterns: expected at least one",
+		`{"patterns":"x"}`:                  "patterns: ",
+		`{"patterns":["x","a)("]}`:          "patterns: [1]: unexpected )",
+		`{"patterns":["x?"]}`:               "patterns: [0]: the expression matches the empty text",
+		`{"patterns":["x",1]}`:              "patterns: ",
+		`{"patterns":["x"],"notice":" "}`:   "notice: expected",
+		`{"patterns":["x"],"max_span":0}`:   "max_span: expected 1 to 1024",
+		`{"patterns":["x"],"max_span":1e3}`: "max_span: ",
+		`{"patterns":["x"],"window":320}`:   `unknown field "window"`,
+		`{"patterns":["x"],"Notice":"n"}`:   `unknown field "Notice"`,
 	} {
 		_, err := readConfig(abi.Raw(config))
 		if err == nil || !strings.Contains(err.Error(), want) {

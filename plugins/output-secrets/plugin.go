@@ -44,7 +44,17 @@ func configure(q *abi.ConfigureRequest) (*abi.ConfigureReply, error) {
 		return &abi.ConfigureReply{Error: err.Error()}, nil
 	}
 	current = &guard{config: *c}
-	return &abi.ConfigureReply{LookBehind: c.lookBehindBytes()}, nil
+	return current.settings(), nil
+}
+
+// settings declare the patterns, so that the host may look for them itself and
+// ask only where one of them is.
+func (g *guard) settings() *abi.ConfigureReply {
+	reply := &abi.ConfigureReply{LookBehind: lookBehind}
+	for _, p := range g.patterns {
+		reply.Patterns = append(reply.Patterns, abi.Pattern{ID: p.ID, Expr: p.Expr, Bound: p.Bound, Minimal: p.Minimal})
+	}
+	return reply
 }
 
 // cases hold whatever the operator configured, as long as a greeting is no secret.

@@ -1,0 +1,241 @@
+package match
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// An automaton follows all patterns of a set at once through a text, without
+// knowing where anything began. Its states are built when a text first needs
+// them, and thrown away together when there are too many.
+type automaton struct {
+	set      *Set
+	anchored bool // matches begin at the beginning only
+	most     int
+
+	// The loose programs, one behind the other.
+	insts  []inst
+	starts []uint32
+	owner  []uint16 // the pattern of each instruction
+
+	mu     sync.Mutex // for building
+	states map[string]*state
+	roots  [kinds]*state
+	built  int // states, since the last flush
+
+	// Scratch of the builder.
+	key   []byte
+	pcs   []uint32
+	hits  []uint16
+	stack []uint32
+	mark  []uint32
+	epoch uint32
+	begun map[uint32][]uint32 // what reading a class at a fresh start comes to
+}
+
+// sort says whether a state needs to be looked at.
+type sort uint8
+
+const (
+	busy  sort = iota // something is in progress
+	quiet             // nothing is
+	hit               // some pattern may have had a match before the last character
+)
+
+// A state is what has been read so far, as far as it matters. Its next states
+// are set once and read without a lock.
+type state struct {
+	next   []atomic.Pointer[state] // by class
+	sort   sort
+	before kind
+	pcs    []uint32 // that have just read a character, ascending
+	hits   []uint16 // patterns with a match that ends before that character
+	live   []uint16 // patterns that have a pc
+}
+
+func newAutomaton(s *Set, most int, anchored bool) *automaton {
+	a := &automaton{set: s, anchored: anchored, most: most}
+	for i := range s.patterns {
+		p := s.patterns[i].loose
+		base := uint32(len(a.insts))
+		for _, in := range p.insts {
+			in.out += base
+			in.arg += base
+			a.insts = append(a.insts, in)
+			a.owner = append(a.owner, uint16(i))
+		}
+		a.starts = append(a.starts, p.start+base)
+	}
+	a.mark = make([]uint32, len(a.insts))
+	a.states = make(map[string]*state)
+	a.begun = make(map[uint32][]uint32)
+	return a
+}
+
+// root returns the state of a search that begins behind a character, or with
+// edge at the beginning of the text.
+func (a *automaton) root(before kind) *state {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.roots[before] == nil {
+		a.pcs, a.hits = a.pcs[:0], a.hits[:0]
+		if a.anchored {
+			a.pcs = append(a.pcs, a.starts...)
+			slices.Sort(a.pcs)
+		}
+		a.roots[before] = a.intern(before)
+	}
+	return a.roots[before]
+}
+
+// follow returns the state after another character, which is not built yet.
+func (a *automaton) follow(st *state, c class) *state {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if next := st.next[c].Load(); next != nil {
+		return next
+	}
+	if a.built >= a.most {
+		a.clear()
+	}
+	next := a.build(st, c)
+	st.next[c].Store(next)
+	return next
+}
+
+// clear forgets all states. Those that somebody still stands in lose their ways
+// on, so that they keep nothing else alive.
+func (a *automaton) clear() {
+	for _, st := range a.states {
+		for i := range st.next {
+			st.next[i].Store(nil)
+		}
+	}
+	clear(a.states)
+	a.roots = [kinds]*state{}
+	a.built = 0
+}
+
+// build makes the state after st and a character.
+func (a *automaton) build(st *state, c class) *state {
+	abc := a.set.abc
+	looks := uint8(looksAt(st.before, abc.kind[c]))
+	a.pcs, a.hits = a.pcs[:0], a.hits[:0]
+	a.newEpoch()
+	for _, pc := range st.pcs {
+		a.advance(pc, c, looks)
+	}
+	if !a.anchored {
+		a.pcs = append(a.pcs, a.begin(c, looks)...)
+	}
+	slices.Sort(a.pcs)
+	a.pcs = slices.Compact(a.pcs)
+	a.hits = slices.Compact(a.hits)
+	return a.intern(abc.kind[c])
+}
+
+// begin returns what matches that begin with a character of class c come to.
+func (a *automaton) begin(c class, looks uint8) []uint32 {
+	key := uint32(c)<<8 | uint32(looks)
+	if pcs, ok := a.begun[key]; ok {
+		return pcs
+	}
+	kept, hits := len(a.pcs), len(a.hits)
+	a.newEpoch()
+	for _, pc := range a.starts {
+		a.advance(pc, c, looks)
+	}
+	pcs := slices.Clone(a.pcs[kept:])
+	a.pcs, a.hits = a.pcs[:kept], a.hits[:hits]
+	a.begun[key] = pcs
+	return pcs
+}
+
+// newEpoch forgets which instructions have been through.
+func (a *automaton) newEpoch() {
+	if a.epoch++; a.epoch == 0 {
+		clear(a.mark)
+		a.epoch = 1
+	}
+}
+
+// advance appends what pc comes to by reading c, and the pattern if it comes to
+// a match without.
+func (a *automaton) advance(pc uint32, c class, looks uint8) {
+	a.stack = append(a.stack[:0], pc)
+	for len(a.stack) > 0 {
+		pc := a.stack[len(a.stack)-1]
+		a.stack = a.stack[:len(a.stack)-1]
+		if a.mark[pc] == a.epoch {
+			continue
+		}
+		a.mark[pc] = a.epoch
+		in := &a.insts[pc]
+		switch in.op {
+		case opAlt:
+			a.stack = append(a.stack, in.out, in.arg)
+		case opLook:
+			if in.look&^looks == 0 {
+				a.stack = append(a.stack, in.out)
+			}
+		case opMatch:
+			a.hits = append(a.hits, a.owner[pc])
+		case opRead:
+			if c != none && a.set.abc.has(in.set, c) {
+				a.pcs = append(a.pcs, in.out)
+			}
+		}
+	}
+}
+
+// none is the class of no character: the text ends.
+const none = ^class(0)
+
+// end returns the patterns that may have a match where the text ends.
+func (a *automaton) end(st *state) []uint16 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.pcs, a.hits = a.pcs[:0], a.hits[:0]
+	a.newEpoch()
+	for _, pc := range st.pcs {
+		a.advance(pc, none, uint8(looksAt(st.before, edge)))
+	}
+	return slices.Clone(slices.Compact(a.hits))
+}
+
+// intern returns the state of the builder's pcs and hits behind a character.
+func (a *automaton) intern(before kind) *state {
+	slices.Sort(a.hits)
+	a.hits = slices.Compact(a.hits)
+	a.key = append(a.key[:0], byte(before), byte(len(a.hits)), byte(len(a.hits)>>8))
+	for _, h := range a.hits {
+		a.key = append(a.key, byte(h), byte(h>>8))
+	}
+	for _, pc := range a.pcs {
+		a.key = append(a.key, byte(pc), byte(pc>>8), byte(pc>>16), byte(pc>>24))
+	}
+	if st, ok := a.states[string(a.key)]; ok {
+		return st
+	}
+	st := &state{
+		next:   make([]atomic.Pointer[state], len(a.set.abc.kind)),
+		before: before,
+		pcs:    slices.Clone(a.pcs),
+		hits:   slices.Clone(a.hits),
+	}
+	for _, pc := range st.pcs {
+		if o := a.owner[pc]; len(st.live) == 0 || st.live[len(st.live)-1] != o {
+			st.live = append(st.live, o)
+		}
+	}
+	switch {
+	case len(st.hits) > 0:
+		st.sort = hit
+	case len(st.pcs) == 0:
+		st.sort = quiet
+	}
+	a.states[string(a.key)] = st
+	a.built++
+	return st
+}
