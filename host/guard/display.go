@@ -60,12 +60,14 @@ func (s *Session) redact(ctx context.Context, texts []string) bool {
 
 // display calls one guard and holds its reply against the protocol.
 func (s *Session) display(ctx context.Context, t *tally, texts []string) ([]abi.Edit, error) {
+	if t.guard.native != nil && t.guard.native.clean(texts) {
+		t.verdict = VerdictAllow
+		return nil, nil
+	}
 	req := abi.CheckOutputRequest{Call: s.opts.Stamp(), Use: abi.UseDisplay, Texts: texts, Final: true}
 	began := s.chain.opts.Clock()
-	reply, called, fuel, err := t.guard.checkOutput(ctx, &req)
-	if called {
-		t.called(fuel, s.chain.opts.Clock().Sub(began))
-	}
+	reply, fuel, err := t.guard.Output.CheckOutput(ctx, &req)
+	t.called(fuel, s.chain.opts.Clock().Sub(began))
 	if err == nil {
 		err = checkOutputReply(t.guard, reply, &req)
 	}

@@ -31,9 +31,11 @@ func stamp() abi.Call { return abi.Call{Now: 1, Seed: "2"} }
 // fake is a native guard that follows the protocol, with what it says of a
 // whole text written down separately and simply.
 type fake struct {
-	name   string
-	behind int
-	reply  func(q *abi.CheckOutputRequest) *abi.CheckOutputReply
+	name     string
+	behind   int
+	back     int           // hold_back
+	patterns []abi.Pattern // that the host looks for
+	reply    func(q *abi.CheckOutputRequest) *abi.CheckOutputReply
 
 	edits func(text string) []abi.Edit      // of a whole text
 	cut   func(text string) (abi.Cut, bool) // of a whole text
@@ -41,7 +43,7 @@ type fake struct {
 }
 
 func (f *fake) guard() Guard {
-	return Guard{Name: f.name, Digest: "d-" + f.name, LookBehind: f.behind,
+	return Guard{Name: f.name, Digest: "d-" + f.name, LookBehind: f.behind, HoldBack: f.back, Patterns: f.patterns,
 		Output: outputFunc(func(_ context.Context, q *abi.CheckOutputRequest) (*abi.CheckOutputReply, error) {
 			return f.reply(q), nil
 		})}
@@ -198,7 +200,8 @@ func everyThird(label string) *fake {
 }
 
 // fakes are the guards that the property is tested with: windows, an exact
-// matcher, look-behind, state, maskers that overlap and cutters that tie.
+// matcher, look-behind, state, declared windows, declared patterns, maskers that
+// overlap and cutters that tie.
 func fakes() []*fake {
 	return []*fake{
 		windowMask(`[ab]{2,4}c`, "WIN", 5),
@@ -207,6 +210,12 @@ func fakes() []*fake {
 		windowMask(`b[abc*]{1,2}`, "LONG", 3),
 		digitMask("DIGITS"),
 		everyThird("STAR"),
+		windowOnly(`b[abc]{1,3}c`, "ONLY", 5),
+		windowOnly(`[12]é?`, "ONLY2", 3),
+		windowCut(4, "[four]", `\*€|ca12`, 6),
+		setGuard(nil, `[ab]{2,4}c`, `\bb[0-9]{2,4}`),
+		setGuard(odd, `[0-9]{2,6}`, `a(?:b|€)+`, `\b\*+\b`, `c[^a]{0,3}c`),
+		setCut(5, "[five]", `abc[*1]`, `\b1\*2\b`),
 		secretCut(0, "[zero]", "abcab", "€12"),
 		secretCut(1, "[one]", "abc*", "€123"),
 		secretCut(2, "[two]", "😀😀", "abcabca"),

@@ -59,9 +59,9 @@ type Guard struct {
 	// where one stands; see native. They need a LookBehind of at least four
 	// bytes, the character before the text.
 	Patterns []abi.Pattern
-	// HoldBack drives check_output by a fixed window of so many bytes, 1 to
-	// 64 KiB, for a plugin that knows nothing of hold_from; see window. 0: the
-	// plugin knows. It excludes Patterns.
+	// HoldBack drives check_output by a fixed window of so many bytes, at most
+	// half of TailBytes, for a plugin that knows nothing of hold_from; see
+	// window. 0: the plugin knows. It excludes Patterns.
 	HoldBack int
 
 	Input      InputChecker
@@ -69,7 +69,7 @@ type Guard struct {
 	ToolCall   ToolCallChecker
 	ToolResult ToolResultChecker
 
-	driver driver // how check_output is asked; nil: with every request
+	native *native // looks for Patterns; nil: the plugin is asked always
 }
 
 // Options are the words and bounds of a chain. The zero value is the contract's
@@ -242,6 +242,9 @@ func validate(guards []Guard, opts Options) error {
 		if err := g.validate(); err != nil {
 			return err
 		}
+		if most := opts.TailBytes / 2; g.HoldBack > most {
+			return fault.New(fault.Invalid, "guard %s: hold_back must be at most %d bytes, half of what a guard may leave undecided, not %d", g.Name, most, g.HoldBack)
+		}
 		if seen[g.Name] {
 			return fault.New(fault.Invalid, "guard %s: the name is used twice", g.Name)
 		}
@@ -258,8 +261,8 @@ func (g *Guard) validate() error {
 		return fault.New(fault.Invalid, "guard %s: it has no check", g.Name)
 	case g.LookBehind < 0 || g.LookBehind > maxLookBehind:
 		return fault.New(fault.Invalid, "guard %s: look_behind must be 0 to %d bytes, not %d", g.Name, maxLookBehind, g.LookBehind)
-	case g.HoldBack < 0 || g.HoldBack > maxLookBehind:
-		return fault.New(fault.Invalid, "guard %s: hold_back must be 0 to %d bytes, not %d", g.Name, maxLookBehind, g.HoldBack)
+	case g.HoldBack < 0:
+		return fault.New(fault.Invalid, "guard %s: hold_back must not be negative, it is %d", g.Name, g.HoldBack)
 	case g.HoldBack > 0 && len(g.Patterns) > 0:
 		return fault.New(fault.Invalid, "guard %s: it declares both patterns and hold_back, expected one of them", g.Name)
 	case len(g.Patterns) > 0 && g.LookBehind < utf8.UTFMax:

@@ -1,0 +1,82 @@
+package guard
+
+import (
+	"errors"
+	"sync"
+
+	"weir/abi"
+	"weir/host/fault"
+	"weir/pdk/match"
+)
+
+// native looks for a guard's declared patterns in the host, so that text in which
+// none of them stands costs no call of the plugin.
+//
+// A guard that declares patterns promises about a request without state:
+//
+//   - where no declared pattern has a decided match that begins before open, it
+//     has nothing to say: it answers {"hold_from": open} and keeps no state;
+//   - open is the earliest offset from which a match of a declared pattern may
+//     still come, the length of a text that is final.
+//
+// So the host can give this answer itself, and calling the guard always has the
+// same result. With a state the guard is always called: what it remembers is its
+// own affair.
+type native struct {
+	set      *match.Set
+	scanners sync.Pool
+}
+
+func newNative(guard string, patterns []abi.Pattern) (*native, error) {
+	list := make([]match.Pattern, len(patterns))
+	for i, p := range patterns {
+		list[i] = match.Pattern{ID: p.ID, Expr: p.Expr, Bound: p.Bound, Minimal: p.Minimal}
+	}
+	set, err := match.Compile(list, match.Options{})
+	if e, ok := errors.AsType[*match.ExprError](err); ok {
+		return nil, fault.New(fault.Invalid, "guard %s: pattern %.64q: %w", guard, patterns[e.Pattern].ID, e.Reason)
+	}
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "guard %s: patterns: %w", guard, err)
+	}
+	n := &native{set: set}
+	n.scanners.New = func() any { return set.Scanner() }
+	return n, nil
+}
+
+// open looks at text from offset from on and returns where it is undecided, and
+// whether the guard has nothing to say about what stands before that.
+func (n *native) open(text string, from int, final bool) (open int, clean bool) {
+	s := n.scanners.Get().(*match.Scanner)
+	defer n.scanners.Put(s)
+	s.Reset(text, from)
+	found, open := s.Scan(text, final)
+	for _, m := range found {
+		if m.Start < open {
+			return open, false
+		}
+	}
+	return open, true
+}
+
+// clean returns whether no pattern matches in any of several whole texts.
+func (n *native) clean(texts []string) bool {
+	for _, text := range texts {
+		if _, clean := n.open(text, 0, true); !clean {
+			return false
+		}
+	}
+	return true
+}
+
+// drive chooses how check_output is asked.
+func (g *Guard) drive() (err error) {
+	switch {
+	case g.Output == nil:
+	case g.HoldBack > 0:
+		g.Output = &window{g.Output, g.HoldBack}
+	case len(g.Patterns) > 0:
+		g.native, err = newNative(g.Name, g.Patterns)
+	}
+	return err
+}
