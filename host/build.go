@@ -3,76 +3,120 @@ package host
 import (
 	"context"
 	"errors"
-	"io/fs"
-	"os"
+	"slices"
 
 	"weir/abi"
 	"weir/host/config"
 	"weir/host/fault"
 	"weir/host/guard"
+	"weir/host/lock"
 	"weir/host/plugin"
+	"weir/host/run"
+	"weir/host/tool"
 )
 
-// build loads everything that a configuration's policy names.
-func build(ctx context.Context, runtime *plugin.Runtime, cfg *config.Config) (*policy, error) {
-	described, prompts, err := describe(cfg)
-	if err != nil {
+// load makes the plugins and guards of a draft: all that needs no network. A
+// current policy whose plugins would be the same lends its own.
+func load(ctx context.Context, runtime *plugin.Runtime, d *draft, current *policy) (p *policy, err error) {
+	p = &policy{draft: d}
+	if current != nil && d.loadsAs(current.draft) {
+		p.generation = current.generation
+	} else if p.generation, err = runtime.Build(ctx, d.policy); err != nil {
 		return nil, err
 	}
-	generation, err := runtime.Build(ctx, described)
-	if err != nil {
+	p.workflow = p.generation.Workflow()
+	if p.chain, err = chain(p.generation, d.cfg); err != nil {
+		p.discard(current)
 		return nil, err
-	}
-	p := &policy{generation: generation, workflow: generation.Workflow(), prompts: prompts}
-	if p.chain, err = chain(generation, cfg); err != nil {
-		return nil, errors.Join(err, generation.Close(context.WithoutCancel(ctx)))
 	}
 	return p, nil
 }
 
-// describe reads the modules and puts the policy together.
-func describe(cfg *config.Config) (plugin.Policy, map[string]map[string]string, error) {
-	out := plugin.Policy{Resolved: cfg.Policy(), Actions: cfg.DeclaredActions(), Workflow: cfg.Agent.Workflow}
-	prompts := map[string]map[string]string{}
-	for i := range cfg.Plugins.List {
-		p := &cfg.Plugins.List[i]
-		spec, err := specOf(cfg, p)
-		if err != nil {
-			return out, nil, err
-		}
-		prompts[p.Name] = map[string]string{}
-		for _, prompt := range spec.Prompts {
-			prompts[p.Name][prompt.Name] = prompt.Text
-		}
-		out.Plugins = append(out.Plugins, spec)
+// discard frees a policy that never became current.
+func (p *policy) discard(current *policy) {
+	if current == nil || p.generation != current.generation {
+		p.generation.Retire()
 	}
-	return out, prompts, nil
 }
 
-// specOf reads a plugin's module and says how to load it.
-func specOf(cfg *config.Config, p *config.Plugin) (plugin.Spec, error) {
-	wasm, err := readModule(p.Module)
+// equip gives a loaded policy the tools, the models and the engine.
+func (h *Host) equip(ctx context.Context, p, current *policy) error {
+	p.tracer, p.log = h.tracer, h.log
+	set, err := h.set(ctx, p.cfg, current)
 	if err != nil {
-		return plugin.Spec{}, fault.New(fault.Invalid, "plugin %s: %w", p.Name, err)
+		return err
 	}
-	spec := plugin.Spec{Name: p.Name, Wasm: wasm, Config: p.Config, Limits: limits(p.Limits), Log: p.Log}
-	for _, name := range p.Prompts {
-		spec.Prompts = append(spec.Prompts, abi.Prompt{Name: name, Text: cfg.Prompts[name].Text})
+	if p.unpinned, err = pinTools(p.draft, set); err != nil {
+		return err
 	}
-	return spec, nil
+	p.tools = newTools(set)
+	m := p.cfg.Model
+	client, err := h.models.With(alias(m.Agent), alias(m.Guard))
+	if err != nil {
+		return fault.New(fault.Invalid, "[model] %w", err)
+	}
+	p.engine, err = run.New(run.Deps{
+		Policy: func() (run.Policy, func()) { return p, func() {} },
+		Model:  models{client: client, names: map[string]string{abi.ModelAgent: m.Agent.Name, abi.ModelGuard: m.Guard.Name}},
+		Tools:  p.tools,
+		Log:    h.store,
+	}, run.Options{
+		Name: h.cfg.Agent.Name + ".invoke", MaxToolCalls: p.cfg.Agent.MaxToolCalls, Timeout: p.cfg.Agent.RequestTimeout,
+		InputDecision: p.cfg.Guard.InputDecision, OutputDecision: p.cfg.Guard.OutputDecision,
+		Tracer: h.tracer, Logger: h.log,
+	})
+	return err
 }
 
-func readModule(path string) ([]byte, error) {
-	wasm, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.New(path + ": there is no such module; `make plugins` builds the shipped ones")
+// set is the tools of a configuration. The server is asked where the list is
+// another, or where it has changed a tool: what it says now is then what counts.
+func (h *Host) set(ctx context.Context, cfg *config.Config, current *policy) (*tool.Set, error) {
+	m := cfg.Tools.MCP
+	switch {
+	case current == nil:
+		return h.tools.Set, nil // connected for just this
+	case sameNames(m.Include, current.cfg.Tools.MCP.Include) && len(current.tools.set.Changed()) == 0:
+		return current.tools.set.Override(overrides(m))
 	}
-	return wasm, err
+	return h.tools.Select(ctx, m.Include, overrides(m))
 }
 
-func limits(l config.Limits) plugin.Limits {
-	return plugin.Limits{Memory: int(l.Memory), Reply: int(l.Reply), Timeout: l.Timeout,
-		TimeoutPerKiB: l.TimeoutPerKiB, Setup: l.SetupTimeout, Instances: l.Instances}
+func sameNames(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}
+
+func overrides(m config.MCP) map[string]tool.Override {
+	out := make(map[string]tool.Override, len(m.Overrides))
+	for name, o := range m.Overrides {
+		out[name] = tool.Override{Description: o.Description}
+	}
+	return out
+}
+
+// pinTools holds tools against agent.lock, in every mode alike: one that is not
+// pinned is said, one that is not the pinned one is refused.
+func pinTools(d *draft, set *tool.Set) (notes []string, err error) {
+	found := lock.File{Tools: toolDigests(set)}
+	var errs []error
+	for _, p := range d.lock.Compare(found) {
+		if p.Pinned == "" {
+			notes = append(notes, p.String()+"; `weir lock --tools` pins it")
+		} else {
+			errs = append(errs, errors.New(p.String()+"; look at what the server says of it, then `weir lock --tools`"))
+		}
+	}
+	if len(errs) > 0 {
+		return nil, fault.New(fault.Invalid, "%w", errors.Join(errs...))
+	}
+	return notes, nil
+}
+
+func toolDigests(set *tool.Set) map[string]string {
+	digests := map[string]string{}
+	for _, t := range set.Tools() {
+		digests[t.Name] = tool.Digest(t)
+	}
+	return digests
 }
 
 // chain puts the generation's guardrails in the order of the configuration.
@@ -102,6 +146,8 @@ func guardrail(p *plugin.Plugin, c config.Plugin) guard.Guard {
 		AllowOnError: c.OnError == config.OnErrorAllow,
 		GrantRoles:   c.Roles,
 		LookBehind:   p.Settings().LookBehind,
+		HoldBack:     p.Settings().HoldBack,
+		Patterns:     p.Settings().Patterns,
 	}
 	if p.Has(abi.HookCheckInput) {
 		g.Input = p

@@ -17,6 +17,7 @@ type Report struct {
 	Config     *config.Config
 	Generation string         // 64 hex digits; empty when a module is missing
 	Plugins    []PluginReport // in the order of the configuration
+	Notes      []string       // what an operator should know
 }
 
 // PluginReport is one plugin as it would run.
@@ -39,7 +40,7 @@ func Check(ctx context.Context, opts Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	report := &Report{Config: cfg}
+	report := &Report{Config: cfg, Notes: cfg.Warnings}
 	missing := report.look()
 	logger := opts.Logger
 	if logger == nil {
@@ -75,7 +76,12 @@ func (r *Report) loadAll(ctx context.Context, runtime *plugin.Runtime) error {
 	if err := r.loadSome(ctx, runtime); err != nil {
 		return err
 	}
-	p, err := build(ctx, runtime, r.Config)
+	d, err := newDraft(r.Config)
+	if err != nil {
+		return err
+	}
+	r.Notes = d.notes
+	p, err := load(ctx, runtime, d, nil)
 	if err != nil {
 		return err
 	}

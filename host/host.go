@@ -5,12 +5,12 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"os"
 	"runtime/debug"
-	"sync/atomic"
 
 	"go.opentelemetry.io/otel/trace"
 
-	"weir/abi"
+	"weir/host/admin"
 	"weir/host/auth"
 	"weir/host/config"
 	"weir/host/contract/stream"
@@ -24,6 +24,7 @@ import (
 	"weir/host/telemetry"
 	"weir/host/telemetry/export"
 	"weir/host/tool"
+	"weir/host/watch"
 )
 
 // Options are what a host is started with.
@@ -37,6 +38,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Started is called once with the bound address; nil does nothing.
 	Started func(net.Addr)
+	// Hangup asks for a reload each time that something arrives; nil: nobody.
+	Hangup <-chan os.Signal
 }
 
 // Serve starts a host, serves until ctx ends, drains and stops everything. An
@@ -50,21 +53,42 @@ func Serve(ctx context.Context, opts Options) error {
 	if opts.Started != nil {
 		opts.Started(h.Addr())
 	}
-	<-ctx.Done()
+	h.listen(ctx, opts.Hangup)
 	h.log.Info("draining", "open_streams", h.stream.Open())
 	return h.Stop(context.WithoutCancel(ctx))
+}
+
+// listen asks for reloads until ctx ends.
+func (h *Host) listen(ctx context.Context, hangup <-chan os.Signal) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangup:
+			h.swaps.ask(reload, TriggerSignal)
+		}
+	}
 }
 
 // Host is a running agent host.
 type Host struct {
 	log    *slog.Logger
 	tracer *telemetry.Tracer
-	cfg    *config.Config
+	cfg    *config.Config // as it was started
+	source config.Source
 	addr   net.Addr
-	policy atomic.Pointer[policy]
-	stream *stream.Handler
-	server *server.Server
-	stop   []func(context.Context) error // in the order of starting
+
+	runtime *plugin.Runtime
+	models  *model.Client
+	tools   *tool.Client
+	store   store.Store
+	swaps   *swaps
+	stream  *stream.Handler
+	server  *server.Server
+	watcher *watch.Watcher // nil where files are not watched
+	admin   *admin.Server  // nil without a key
+
+	stop []func(context.Context) error // in the order of starting
 }
 
 // Start brings everything up in order: what can be refused without a network
@@ -82,37 +106,40 @@ func Start(ctx context.Context, opts Options) (*Host, error) {
 }
 
 func (h *Host) start(ctx context.Context, opts Options) error {
-	cfg, err := config.Load(config.Source{Path: opts.ConfigPath, Env: opts.Env})
+	h.source = config.Source{Path: opts.ConfigPath, Env: opts.Env}
+	cfg, err := config.Load(h.source)
 	if err != nil {
 		return err
 	}
-	h.cfg = cfg
-	for _, w := range cfg.Warnings {
-		h.log.Warn(w)
+	h.cfg, h.source.Path = cfg, cfg.Path
+	d, err := newDraft(cfg)
+	if err != nil {
+		return err
+	}
+	for _, note := range d.notes {
+		h.log.Warn(note)
 	}
 	if err := h.startTelemetry(ctx); err != nil {
 		return err
 	}
-	if err := h.startPolicy(ctx); err != nil {
-		return err
-	}
-	models, err := h.startModel()
+	p, err := h.startPlugins(ctx, d)
 	if err != nil {
 		return err
 	}
-	tools, err := h.startTools(ctx)
-	if err != nil {
+	if err := h.startModel(); err != nil {
 		return err
 	}
-	engine, err := run.New(run.Deps{Policy: h.take, Model: models, Tools: tools, Log: h.startStore()}, run.Options{
-		Name: cfg.Agent.Name + ".invoke", MaxToolCalls: cfg.Agent.MaxToolCalls, Timeout: cfg.Agent.RequestTimeout,
-		InputDecision: cfg.Guard.InputDecision, OutputDecision: cfg.Guard.OutputDecision,
-		Tracer: h.tracer, Logger: h.log,
-	})
-	if err != nil {
+	if err := h.startTools(ctx); err != nil {
 		return err
 	}
-	return h.startServer(engine, tools)
+	h.startStore()
+	if err := h.startPolicy(ctx, p); err != nil {
+		return err
+	}
+	if err := h.startServer(); err != nil {
+		return err
+	}
+	return h.startTriggers()
 }
 
 // Addr is the address that the host listens on.
@@ -151,43 +178,49 @@ func (h *Host) startTelemetry(ctx context.Context) error {
 	return nil
 }
 
-func (h *Host) startPolicy(ctx context.Context) error {
+func (h *Host) startPlugins(ctx context.Context, d *draft) (*policy, error) {
 	runtime, err := plugin.NewRuntime(ctx, plugin.RuntimeOptions{CacheDir: h.cfg.Plugins.Cache, Logger: h.log})
 	if err != nil {
-		return err
+		return nil, err
 	}
+	h.runtime = runtime
 	h.onStop(runtime.Close)
-	p, err := build(ctx, runtime, h.cfg)
+	p, err := load(ctx, runtime, d, nil)
 	if err != nil {
+		return nil, err
+	}
+	h.onStop(func(ctx context.Context) error {
+		if h.swaps != nil {
+			return h.swaps.free(ctx)
+		}
+		return p.generation.Close(ctx)
+	})
+	h.log.Info("policy loaded", "generation", p.generation.Short(), "plugins", len(p.generation.Plugins()))
+	return p, nil
+}
+
+// startPolicy makes the first policy current.
+func (h *Host) startPolicy(ctx context.Context, p *policy) error {
+	if err := h.equip(ctx, p, nil); err != nil {
 		return err
 	}
-	p.tracer, p.log = h.tracer, h.log
-	h.policy.Store(p)
-	h.onStop(p.generation.Close)
-	h.onStop(p.chain.Close) // first, for what its monitors still do keeps the generation
-	h.log.Info("policy loaded", "generation", p.generation.Short(), "plugins", len(p.generation.Plugins()))
+	for _, note := range p.unpinned {
+		h.log.Warn(note)
+	}
+	h.swaps = newSwaps(h, p)
 	return nil
 }
 
-// take returns the current policy for one run.
-func (h *Host) take() (run.Policy, func()) {
-	for {
-		p := h.policy.Load()
-		if release := p.generation.Acquire(); release != nil {
-			return p, release
-		}
-	}
-}
-
-func (h *Host) startModel() (models, error) {
+func (h *Host) startModel() error {
 	m := h.cfg.Model
 	client, err := model.New(model.Options{Agent: alias(m.Agent), Guard: alias(m.Guard),
 		Connect: m.ConnectTimeout, FirstToken: m.FirstTokenTimeout, BetweenChunks: m.ChunkTimeout})
 	if err != nil {
-		return models{}, fault.New(fault.Invalid, "[model] %w", err)
+		return fault.New(fault.Invalid, "[model] %w", err)
 	}
+	h.models = client
 	h.onStop(func(context.Context) error { client.Close(); return nil })
-	return models{client: client, names: map[string]string{abi.ModelAgent: m.Agent.Name, abi.ModelGuard: m.Guard.Name}}, nil
+	return nil
 }
 
 func alias(m config.Model) model.Alias {
@@ -196,26 +229,34 @@ func alias(m config.Model) model.Alias {
 	}
 }
 
-func (h *Host) startTools(ctx context.Context) (tools, error) {
+func (h *Host) startTools(ctx context.Context) error {
 	m := h.cfg.Tools.MCP
-	opts := tool.Options{URL: m.URL, Key: m.APIKey.Reveal(), FunctionGroup: m.FunctionGroup, Include: m.Include,
-		CallTimeout: m.CallTimeout, Attempts: m.ConnectAttempts, RetryDelay: m.ConnectInterval, Version: h.cfg.Agent.Version,
-		Overrides: map[string]tool.Override{}}
-	for name, o := range m.Overrides {
-		opts.Overrides[name] = tool.Override{Description: o.Description}
-	}
-	client, err := tool.Connect(ctx, opts)
+	client, err := tool.Connect(ctx, tool.Options{URL: m.URL, Key: m.APIKey.Reveal(), FunctionGroup: m.FunctionGroup,
+		Include: m.Include, Overrides: overrides(m), CallTimeout: m.CallTimeout,
+		Attempts: m.ConnectAttempts, RetryDelay: m.ConnectInterval, Version: h.cfg.Agent.Version,
+		Changed: h.toolsChanged})
 	if err != nil {
-		return tools{}, err
+		return err
 	}
+	h.tools = client
 	h.onStop(func(context.Context) error { return client.Close() })
-	return newTools(client), nil
+	return nil
 }
 
-func (h *Host) startStore() store.Store {
+// toolsChanged hears that the server describes tools differently than when
+// they were admitted. Calls of them are refused; the service stays ready,
+// because every replica sees the same server and the other tools still work.
+func (h *Host) toolsChanged(changes []tool.Change) {
+	for _, c := range changes {
+		h.log.Error("a tool has changed at the MCP server; its calls are refused until it is approved",
+			"tool", c.Name, "admitted", c.Admitted, "offered", c.Offered)
+	}
+}
+
+func (h *Host) startStore() {
 	s := memory.New(memory.Options{KeepEnded: keepEnded(h.cfg.Store.KeepEnded)})
 	h.onStop(func(context.Context) error { return s.Close() })
-	return s
+	h.store = s
 }
 
 // keepEnded translates the configuration's 0, none, into the store's.
@@ -226,14 +267,14 @@ func keepEnded(n int) int {
 	return n
 }
 
-func (h *Host) startServer(engine *run.Engine, tools tools) error {
+func (h *Host) startServer() error {
 	gate, err := auth.New(h.cfg.Server.APIKey.Reveal())
 	if err != nil {
 		return err
 	}
-	h.stream, err = stream.New(engine, stream.Options{
-		Workflow: h.cfg.Agent.Name + ".invoke", MaxHistory: h.cfg.Agent.MaxHistory,
-		KeepAlive: h.cfg.Server.KeepAlive, Version: func() stream.Version { return h.version(tools) }, Logger: h.log,
+	h.stream, err = stream.New(h.swaps, stream.Options{
+		Workflow: h.cfg.Agent.Name + ".invoke", MaxRuns: h.cfg.Server.MaxRuns,
+		KeepAlive: h.cfg.Server.KeepAlive, Version: h.version, Logger: h.log,
 	})
 	if err != nil {
 		return err
@@ -245,7 +286,7 @@ func (h *Host) startServer(engine *run.Engine, tools tools) error {
 			{Method: "POST", Path: stream.PathWorkflow, Handle: h.stream.Workflow},
 			{Method: "GET", Path: stream.PathVersion, Handle: h.stream.Version},
 		},
-		Ready: func() []string { return reasons(tools.client.Ready()) }, Interrupt: h.stream.Drain,
+		Ready: func() []string { return reasons(h.tools.Ready()) }, Interrupt: h.stream.Drain,
 		Stall: h.cfg.Server.Stall, Drain: h.cfg.Server.Drain, Logger: h.log,
 	})
 	if err != nil {
@@ -282,18 +323,21 @@ func reasons(err error) []string {
 	return []string{err.Error()}
 }
 
-func (h *Host) version(tools tools) stream.Version {
+// version is the provenance of the current policy.
+func (h *Host) version() stream.Version {
+	p := h.swaps.current.Load()
+	cfg := p.cfg
 	v := stream.Version{
 		Available: true, Framework: "wazero", FrameworkVersion: plugin.EngineVersion,
 		MCPSDK: mcpSDK, MCPSDKVersion: moduleVersion("github.com/" + mcpSDK),
-		AgentVersion: h.cfg.Agent.Version, BuildCommit: h.cfg.Build.Commit,
-		Model: h.cfg.Model.Agent.Name, GuardModel: h.cfg.Model.Guard.Name,
-		ReasoningEffort: h.cfg.Model.Agent.ReasoningEffort, GuardReasoningEffort: h.cfg.Model.Guard.ReasoningEffort,
-		ConfigPath: h.cfg.Path, ConfigSHA256: h.cfg.SHA256,
-		PromptSHA256: h.cfg.PromptSHA256(), GuardrailsPromptSHA256: h.cfg.GuardPromptsSHA256(),
-		Generation: h.policy.Load().Generation(),
+		AgentVersion: cfg.Agent.Version, BuildCommit: cfg.Build.Commit,
+		Model: cfg.Model.Agent.Name, GuardModel: cfg.Model.Guard.Name,
+		ReasoningEffort: cfg.Model.Agent.ReasoningEffort, GuardReasoningEffort: cfg.Model.Guard.ReasoningEffort,
+		ConfigPath: cfg.Path, ConfigSHA256: cfg.SHA256,
+		PromptSHA256: cfg.PromptSHA256(), GuardrailsPromptSHA256: cfg.GuardPromptsSHA256(),
+		Generation: p.Generation(),
 	}
-	for _, t := range tools.list {
+	for _, t := range p.tools.list {
 		v.ToolsExposed = append(v.ToolsExposed, t.Name)
 	}
 	return v

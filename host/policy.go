@@ -3,23 +3,38 @@ package host
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"weir/abi"
+	"weir/host/contract/stream"
 	"weir/host/guard"
 	"weir/host/plugin"
 	"weir/host/run"
 	"weir/host/telemetry"
 )
 
-// policy is one generation as runs see it: its workflow, its guard chain and
-// the prompts of its plugins.
+// policy is one generation at work: everything that a run takes with it. It
+// does not change; a change of anything in it is another policy.
 type policy struct {
+	*draft
+	waiting  []string // keys of the draft's file that wait for a restart
+	unpinned []string // tools that agent.lock does not name
+	since    time.Time
+
 	generation *plugin.Generation
 	workflow   *plugin.Plugin
 	chain      *guard.Chain
-	prompts    map[string]map[string]string // plugin, name, text
-	tracer     *telemetry.Tracer
-	log        *slog.Logger
+	tools      tools
+	engine     *run.Engine
+
+	tracer *telemetry.Tracer
+	log    *slog.Logger
+}
+
+// run performs one run, whose history counts as far as this policy says.
+func (p *policy) run(ctx context.Context, req run.Request, out run.Observer) run.State {
+	req.Turns = stream.Trim(req.Turns, p.cfg.Agent.MaxHistory)
+	return p.engine.Run(ctx, req, out)
 }
 
 func (p *policy) Generation() string { return p.generation.ID() }

@@ -31,15 +31,15 @@ func (m models) Complete(ctx context.Context, call *run.ModelCall, onText func(s
 		InputTokens: reply.Usage.InputTokens, OutputTokens: reply.Usage.OutputTokens}, nil
 }
 
-// tools is the MCP client as the engine calls it.
+// tools is a set of the MCP server's tools as the engine calls it.
 type tools struct {
-	client *tool.Client
-	list   []run.Tool
+	set  *tool.Set
+	list []run.Tool
 }
 
-func newTools(client *tool.Client) tools {
-	t := tools{client: client}
-	for _, offered := range client.Tools() {
+func newTools(set *tool.Set) tools {
+	t := tools{set: set}
+	for _, offered := range set.Tools() {
 		t.list = append(t.list, runTool(offered))
 	}
 	return t
@@ -53,14 +53,14 @@ func runTool(t tool.Tool) run.Tool {
 func (t tools) List() []run.Tool { return t.list }
 
 func (t tools) Parse(name, arguments string) (run.Tool, abi.Raw, error) {
-	found, args, err := t.client.Parse(name, arguments)
+	found, args, err := t.set.Parse(name, arguments)
 	return runTool(found), args, err
 }
 
 func (t tools) Validate(name string, arguments abi.Raw) error {
-	return t.client.Validate(name, arguments)
+	return t.set.Validate(name, arguments)
 }
 
 func (t tools) Call(ctx context.Context, name string, arguments abi.Raw) (string, bool, error) {
-	return t.client.Call(ctx, name, arguments)
+	return t.set.Call(ctx, name, arguments)
 }

@@ -14,6 +14,8 @@
 package lock
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io/fs"
 	"maps"
@@ -153,6 +155,12 @@ func decodeTable(d *strictjson.Decoder) (map[string]string, error) {
 		return err
 	})
 	return digests, err
+}
+
+// Digest is the digest of a module's or a prompt's bytes.
+func Digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }
 
 func isDigest(s string) bool {

@@ -153,7 +153,7 @@ func play(t *testing.T, script string, req run.Request, out run.Observer) {
 			}
 			out.Text(text)
 		case "turns":
-			for _, turn := range req.Turns {
+			for _, turn := range stream.Trim(req.Turns, 20) {
 				out.Text(turn.Role + ":" + turn.Content + " ")
 			}
 		case "who":

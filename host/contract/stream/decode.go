@@ -116,9 +116,9 @@ func optional(d *strictjson.Decoder, value func() error) error {
 	return value()
 }
 
-// trim keeps the last limit messages and starts them on a user's (2.2). The
+// Trim keeps the last limit messages and starts them on a user's (2.2). The
 // last message is a user's, so one is always left.
-func trim(messages []abi.Turn, limit int) []abi.Turn {
+func Trim(messages []abi.Turn, limit int) []abi.Turn {
 	messages = messages[max(0, len(messages)-limit):]
 	for messages[0].Role != abi.RoleUser {
 		messages = messages[1:]

@@ -39,7 +39,7 @@ func FuzzDecodeRequest(f *testing.F) {
 		if err := json.Unmarshal(data, &want); err != nil || !slices.Equal(turns, want.Messages) {
 			t.Errorf("decoded %q, the library %q (%v)", turns, want.Messages, err)
 		}
-		kept := trim(turns, 20)
+		kept := Trim(turns, 20)
 		if len(kept) == 0 || len(kept) > 20 || kept[0].Role != "user" || kept[len(kept)-1] != turns[len(turns)-1] {
 			t.Errorf("trimmed to %q", kept)
 		}

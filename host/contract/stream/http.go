@@ -24,7 +24,7 @@ func (h *Handler) Workflow(c *fiber.Ctx, caller any) error {
 	if err != nil {
 		return refuse(c, err)
 	}
-	req.Turns = trim(turns, h.opts.MaxHistory)
+	req.Turns = turns
 	req.Contract, req.RunID = Name, uuid.NewString()
 	req.Traceparent = traceparent(c)
 	s := h.begin(req, parseFilter(string(c.Request().URI().QueryString())), c.Context().Conn())

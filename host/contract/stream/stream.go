@@ -32,7 +32,9 @@ const (
 )
 
 // Runner is the engine. Run shows the run to out and returns when it has
-// ended. It must return soon after ctx ends. The cause says why it did: code
+// ended. The request's history is whole: how much of it counts is policy, so
+// whoever knows the run's generation trims it with [Trim]. It must return soon
+// after ctx ends. The cause says why it did: code
 // [CodeClientGone] when nobody listens any more, code [CodeDrain] when the
 // host stops.
 type Runner interface {
@@ -57,9 +59,6 @@ type Options struct {
 	// Version tells the provenance of the current generation for /version.
 	// Required.
 	Version func() Version
-	// MaxHistory is how many messages are kept, the latest included; 20 by
-	// default.
-	MaxHistory int
 	// MaxRuns bounds concurrent streams, 256 by default; beyond it clients get
 	// 503. A stream costs about 30 KiB and two goroutines, besides its run.
 	MaxRuns int
@@ -71,9 +70,6 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.MaxHistory == 0 {
-		o.MaxHistory = 20
-	}
 	if o.MaxRuns == 0 {
 		o.MaxRuns = 256
 	}
@@ -90,7 +86,7 @@ func (o Options) validate() error {
 	if o.Workflow == "" || o.Version == nil {
 		return fault.New(fault.Internal, "stream: the workflow's name and the version are required")
 	}
-	if o.MaxHistory < 1 || o.MaxRuns < 1 || o.KeepAlive < 0 {
+	if o.MaxRuns < 1 || o.KeepAlive < 0 {
 		return fault.New(fault.Invalid, "stream: expected positive limits")
 	}
 	return nil

@@ -366,7 +366,6 @@ func TestOptionsAreChecked(t *testing.T) {
 	for name, change := range map[string]func(*stream.Options){
 		"no workflow": func(o *stream.Options) { o.Workflow = "" },
 		"no version":  func(o *stream.Options) { o.Version = nil },
-		"history":     func(o *stream.Options) { o.MaxHistory = -1 },
 		"runs":        func(o *stream.Options) { o.MaxRuns = -1 },
 		"keep-alive":  func(o *stream.Options) { o.KeepAlive = -1 },
 	} {

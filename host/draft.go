@@ -1,0 +1,163 @@
+package host
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+
+	"weir/abi"
+	"weir/host/config"
+	"weir/host/fault"
+	"weir/host/lock"
+	"weir/host/plugin"
+)
+
+// draft is a policy as it was read from its files: everything that it takes to
+// load it, also again when the files say something else. It does not change.
+type draft struct {
+	cfg     *config.Config
+	id      string // of the generation
+	policy  plugin.Policy
+	prompts map[string]map[string]string // plugin, name, text
+	lock    *lock.File
+	notes   []string // what an operator should know of it
+}
+
+// newDraft reads what a configuration names and holds it against agent.lock.
+func newDraft(cfg *config.Config) (*draft, error) {
+	d := &draft{cfg: cfg, prompts: map[string]map[string]string{}, notes: slices.Clone(cfg.Warnings)}
+	d.policy = plugin.Policy{Resolved: cfg.Policy(), Actions: cfg.DeclaredActions(), Workflow: cfg.Agent.Workflow}
+	for i := range cfg.Plugins.List {
+		spec, err := specOf(cfg, &cfg.Plugins.List[i])
+		if err != nil {
+			return nil, err
+		}
+		d.add(spec)
+	}
+	var err error
+	if d.id, err = d.policy.Identity(); err != nil {
+		return nil, err
+	}
+	return d, d.pin()
+}
+
+func (d *draft) add(spec plugin.Spec) {
+	texts := map[string]string{}
+	for _, p := range spec.Prompts {
+		texts[p.Name] = p.Text
+	}
+	d.prompts[spec.Name] = texts
+	d.policy.Plugins = append(d.policy.Plugins, spec)
+}
+
+// specOf reads a plugin's module and says how to load it.
+func specOf(cfg *config.Config, p *config.Plugin) (plugin.Spec, error) {
+	wasm, err := readModule(p.Module)
+	if err != nil {
+		return plugin.Spec{}, fault.New(fault.Invalid, "plugin %s: %w", p.Name, err)
+	}
+	spec := plugin.Spec{Name: p.Name, Wasm: wasm, Config: p.Config, Limits: limits(p.Limits), Log: p.Log}
+	for _, name := range p.Prompts {
+		spec.Prompts = append(spec.Prompts, abi.Prompt{Name: name, Text: cfg.Prompts[name].Text})
+	}
+	return spec, nil
+}
+
+func readModule(path string) ([]byte, error) {
+	wasm, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.New(path + ": there is no such module; `make plugins` builds the shipped ones")
+	}
+	return wasm, err
+}
+
+func limits(l config.Limits) plugin.Limits {
+	return plugin.Limits{Memory: int(l.Memory), Reply: int(l.Reply), Timeout: l.Timeout,
+		TimeoutPerKiB: l.TimeoutPerKiB, Setup: l.SetupTimeout, Instances: l.Instances}
+}
+
+// pin holds modules and prompts against agent.lock. A lock that cannot be read
+// is refused in every mode: it must not pass for one that pins nothing.
+func (d *draft) pin() error {
+	path := d.cfg.Plugins.LockPath()
+	var err error
+	d.lock, err = lock.Read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		d.lock = &lock.File{}
+		text := path + ": there is no such file, so nothing is pinned; `weir lock` writes it"
+		if d.cfg.Plugins.Lock == config.LockRequire {
+			return fault.New(fault.Invalid, "%s", text)
+		}
+		d.notes = append(d.notes, text)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, p := range d.lock.Compare(d.digests()) {
+		if d.cfg.Plugins.Lock == config.LockRequire {
+			errs = append(errs, errors.New(p.String()))
+		} else {
+			d.notes = append(d.notes, p.String())
+		}
+	}
+	if len(errs) > 0 {
+		return fault.New(fault.Invalid, "%w", errors.Join(errs...))
+	}
+	return nil
+}
+
+// digests is what agent.lock would say of the draft's modules and prompts.
+func (d *draft) digests() lock.File {
+	f := lock.File{Modules: map[string]string{}, Prompts: map[string]string{}, Tools: map[string]string{}}
+	for _, s := range d.policy.Plugins {
+		f.Modules[s.Name] = lock.Digest(s.Wasm)
+	}
+	for name, p := range d.cfg.Prompts {
+		f.Prompts[name] = p.SHA256
+	}
+	return f
+}
+
+// share lets two drafts hold equal modules once: a draft is kept for as long as
+// somebody may go back to it.
+func (d *draft) share(with *draft) {
+	for i := range d.policy.Plugins {
+		s := &d.policy.Plugins[i]
+		for _, other := range with.policy.Plugins {
+			if bytes.Equal(s.Wasm, other.Wasm) {
+				s.Wasm = other.Wasm
+			}
+		}
+	}
+}
+
+// loadsAs tells whether the same plugins come of both drafts: the same
+// identity, and the same of what is not part of one, such as whether a plugin's
+// lines are logged.
+func (d *draft) loadsAs(other *draft) bool {
+	return d.id == other.id && reflect.DeepEqual(d.policy, other.policy)
+}
+
+// same tells whether both drafts are the same in every respect.
+func (d *draft) same(other *draft) bool {
+	return d.loadsAs(other) && d.cfg.SHA256 == other.cfg.SHA256 && slices.Equal(d.notes, other.notes) &&
+		maps.Equal(d.digests().Prompts, other.digests().Prompts) && maps.Equal(d.lock.Tools, other.lock.Tools)
+}
+
+// files lists what the draft's configuration was read from and what it names.
+func files(cfg *config.Config) []string {
+	list := []string{cfg.Path, cfg.Plugins.LockPath()}
+	for _, p := range cfg.Prompts {
+		list = append(list, p.Path)
+	}
+	for _, p := range cfg.Plugins.List {
+		list = append(list, p.Module)
+	}
+	return list
+}

@@ -1,0 +1,350 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"weir/host/config"
+	"weir/host/fault"
+	"weir/host/plugin"
+	"weir/host/run"
+)
+
+// What asks for another policy.
+const (
+	TriggerStart  = "start"
+	TriggerFile   = "file"
+	TriggerSignal = "signal"
+	TriggerAdmin  = "admin"
+)
+
+// Outcomes of a reload or a rollback.
+const (
+	OutcomeSwapped   = "swapped"   // another generation is active
+	OutcomeUnchanged = "unchanged" // the active one is what was asked for
+	OutcomeHeld      = "held"      // the files say what was rolled back from; only a person brings that back
+	OutcomeFailed    = "failed"    // the active one stays
+)
+
+// Kinds of task.
+type task string
+
+const (
+	reload   task = "reload"
+	rollback task = "rollback"
+)
+
+var errStopping = fault.New(fault.Unavailable, "the host is stopping")
+
+// swaps makes policies and makes them current, one at a time:
+//
+//	ask ─ queue ─ read ─ verify ─ load ─ equip ─► one atomic store ─► the old
+//	        └ a burst is one        any of it fails: nothing changes   one drains
+//
+// It also is what gives runs their policy.
+type swaps struct {
+	host    *Host
+	started *config.Config
+	current atomic.Pointer[policy]
+	life    context.Context // of the work; its cause is errStopping
+	end     context.CancelCauseFunc
+	serving sync.WaitGroup // the queue's goroutine
+	drains  sync.WaitGroup // one goroutine for each old generation
+
+	mu       sync.Mutex
+	stopped  bool
+	busy     bool
+	queue    []*job
+	previous *draft // what rollback goes to; nil: nothing
+	held     string // the generation that was rolled back from
+	last     attempt
+	failure  failure // the last one
+	count    int
+	draining []*plugin.Generation
+}
+
+// job is one task of the queue, for everybody who asked for it before it began.
+type job struct {
+	task    task
+	trigger string
+	done    chan struct{}
+	outcome string // set before done closes
+	err     error
+}
+
+// attempt is what was wanted last.
+type attempt struct {
+	generation string // empty when the files could not be read
+	trigger    string
+	at         time.Time
+	failed     bool
+}
+
+type failure struct {
+	trigger string
+	at      time.Time
+	text    string
+}
+
+func newSwaps(h *Host, p *policy) *swaps {
+	s := &swaps{host: h, started: h.cfg}
+	s.life, s.end = context.WithCancelCause(context.Background())
+	p.since = time.Now()
+	s.last = attempt{generation: p.id, trigger: TriggerStart, at: p.since}
+	s.current.Store(p)
+	return s
+}
+
+// Run implements stream.Runner: a run has the policy that is current when it
+// begins, from its first message to its last.
+func (s *swaps) Run(ctx context.Context, req run.Request, out run.Observer) run.State {
+	for {
+		p := s.current.Load()
+		if release := p.generation.Acquire(); release != nil {
+			defer release()
+			return p.run(ctx, req, out)
+		}
+		if s.current.Load() == p { // freed and not replaced: the host has stopped
+			return run.Failed
+		}
+	}
+}
+
+// ask queues a task, or joins one that has not begun.
+func (s *swaps) ask(t task, trigger string) *job {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped {
+		j := &job{task: t, trigger: trigger, done: make(chan struct{}), outcome: OutcomeFailed, err: errStopping}
+		close(j.done)
+		return j
+	}
+	if n := len(s.queue); n > 0 && s.queue[n-1].task == t {
+		j := s.queue[n-1]
+		if trigger != TriggerFile { // a person's wish weighs more
+			j.trigger = trigger
+		}
+		return j
+	}
+	j := &job{task: t, trigger: trigger, done: make(chan struct{})}
+	s.queue = append(s.queue, j)
+	if !s.busy {
+		s.busy = true
+		s.serving.Go(s.serve)
+	}
+	return j
+}
+
+// do asks and waits. When ctx ends first the task goes on all the same.
+func (s *swaps) do(ctx context.Context, t task, trigger string) (string, error) {
+	j := s.ask(t, trigger)
+	select {
+	case <-j.done:
+		return j.outcome, j.err
+	case <-ctx.Done():
+		return OutcomeFailed, context.Cause(ctx)
+	}
+}
+
+// serve works the queue off.
+func (s *swaps) serve() {
+	for {
+		s.mu.Lock()
+		if len(s.queue) == 0 {
+			s.busy = false
+			s.mu.Unlock()
+			return
+		}
+		j := s.queue[0]
+		s.queue = s.queue[1:]
+		trigger := j.trigger
+		s.mu.Unlock()
+		j.outcome, j.err = s.perform(j.task, trigger)
+		close(j.done)
+	}
+}
+
+func (s *swaps) perform(t task, trigger string) (string, error) {
+	outcome, err := OutcomeFailed, context.Cause(s.life)
+	switch {
+	case err != nil:
+	case t == rollback:
+		outcome, err = s.rollback(trigger)
+	default:
+		outcome, err = s.reload(trigger)
+	}
+	if err != nil {
+		s.failed(t, trigger, err)
+	}
+	return outcome, err
+}
+
+func (s *swaps) failed(t task, trigger string, err error) {
+	s.mu.Lock()
+	s.last.failed = true
+	s.failure = failure{trigger: trigger, at: time.Now(), text: err.Error()}
+	s.mu.Unlock()
+	for _, p := range config.Problems(err) {
+		s.host.log.Error("the policy stays as it is", "task", string(t), "trigger", trigger,
+			"generation", s.current.Load().generation.Short(), "error", p)
+	}
+}
+
+// reload goes to what the files say.
+func (s *swaps) reload(trigger string) (string, error) {
+	s.attempt("", trigger)
+	read, err := config.Load(s.host.source)
+	if err != nil {
+		return OutcomeFailed, err
+	}
+	current := s.current.Load()
+	s.host.watch(files(read), files(current.cfg))
+	cfg, waiting := s.started.Succeed(read)
+	d, err := newDraft(cfg)
+	if err != nil {
+		return OutcomeFailed, err
+	}
+	s.attempt(d.id, trigger)
+	if s.holds(d.id) && trigger == TriggerFile {
+		s.host.log.Warn("the files say what was rolled back from; `weir admin reload` brings it back", "generation", d.id[:12])
+		return OutcomeHeld, nil
+	}
+	if d.same(current.draft) && slices.Equal(waiting, current.waiting) && len(current.tools.set.Changed()) == 0 {
+		return OutcomeUnchanged, nil
+	}
+	d.share(current.draft)
+	return s.swap(d, waiting, trigger, current.draft)
+}
+
+// rollback goes to the policy before the current one, as it was verified then.
+// It goes one step and not forward again: reload is the way back.
+func (s *swaps) rollback(trigger string) (string, error) {
+	s.mu.Lock()
+	d := s.previous
+	s.mu.Unlock()
+	if d == nil {
+		s.attempt("", trigger)
+		return OutcomeFailed, fault.New(fault.Conflict, "there is no previous generation to go back to")
+	}
+	s.attempt(d.id, trigger)
+	current := s.current.Load()
+	outcome, err := s.swap(d, nil, trigger, nil)
+	if err == nil {
+		s.mu.Lock()
+		s.held = current.id
+		s.mu.Unlock()
+	}
+	return outcome, err
+}
+
+func (s *swaps) attempt(generation, trigger string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = attempt{generation: generation, trigger: trigger, at: time.Now()}
+}
+
+// holds tells whether a generation is the one that was rolled back from. Once
+// the files say something else it is forgotten.
+func (s *swaps) holds(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held != id {
+		s.held = ""
+	}
+	return s.held != ""
+}
+
+// swap builds the policy of a draft aside and makes it current.
+func (s *swaps) swap(d *draft, waiting []string, trigger string, previous *draft) (string, error) {
+	current := s.current.Load()
+	next, err := load(s.life, s.host.runtime, d, current)
+	if err != nil {
+		return OutcomeFailed, err
+	}
+	if err := s.host.equip(s.life, next, current); err != nil {
+		next.discard(current)
+		return OutcomeFailed, err
+	}
+	next.waiting, next.since = waiting, current.since
+	outcome := OutcomeUnchanged
+	if next.id != current.id {
+		outcome, next.since = OutcomeSwapped, time.Now()
+	}
+	s.mu.Lock()
+	s.current.Store(next)
+	if outcome == OutcomeSwapped {
+		s.previous, s.held = previous, ""
+		s.count++
+	}
+	s.mu.Unlock()
+	s.drain(current, next)
+	s.tell(next, current, trigger, outcome)
+	return outcome, nil
+}
+
+// drain frees the plugins of the old policy when its last run has ended.
+func (s *swaps) drain(old, next *policy) {
+	if old.generation == next.generation {
+		return
+	}
+	g := old.generation
+	s.mu.Lock()
+	s.draining = append(s.draining, g)
+	s.mu.Unlock()
+	g.Retire()
+	s.drains.Go(func() {
+		<-g.Freed()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.draining = slices.DeleteFunc(s.draining, func(other *plugin.Generation) bool { return other == g })
+	})
+}
+
+func (s *swaps) tell(next, old *policy, trigger, outcome string) {
+	if outcome == OutcomeSwapped {
+		s.host.log.Info("policy swapped", "generation", next.generation.Short(), "from", old.generation.Short(), "trigger", trigger)
+	} else {
+		s.host.log.Info("policy read again", "generation", next.generation.Short(), "trigger", trigger)
+	}
+	known := slices.Concat(old.notes, old.unpinned)
+	for _, note := range slices.Concat(next.notes, next.unpinned) {
+		if !slices.Contains(known, note) {
+			s.host.log.Warn(note)
+		}
+	}
+	for _, key := range next.waiting {
+		s.host.log.Warn("a changed key waits for a restart and keeps its old value", slog.String("key", key))
+	}
+}
+
+// quit ends what is being built and refuses everything from now on. It does
+// not wait for old policies to drain.
+func (s *swaps) quit() {
+	s.mu.Lock()
+	s.stopped = true
+	s.mu.Unlock()
+	s.end(errStopping)
+	s.serving.Wait()
+}
+
+// free waits until every policy's runs have ended and its plugins are freed.
+func (s *swaps) free(ctx context.Context) error {
+	s.quit()
+	err := s.current.Load().generation.Close(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.drains.Wait()
+	}()
+	select {
+	case <-done:
+		return err
+	case <-ctx.Done():
+		return errors.Join(err, context.Cause(ctx))
+	}
+}
