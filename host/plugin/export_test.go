@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
+	"testing"
 	"time"
+	"unsafe"
 
 	"weir/abi"
 )
@@ -74,6 +77,93 @@ func ImageSize(p *Plugin) int {
 		return -1
 	}
 	return int(p.intro.image.memory.size())
+}
+
+// CallInto is Call with a decoder and a buffer for the reply.
+func CallInto(p *Plugin, ctx context.Context, hook abi.Hook, request, dst []byte, decode func([]byte) error) ([]byte, error) {
+	reply, _, err := p.invoke(ctx, hook, setupStamp(), request, dst, decode)
+	return reply, err
+}
+
+// BenchReset measures the reset after a call.
+func BenchReset(b *testing.B, p *Plugin, hook abi.Hook, request []byte) {
+	i := p.pool.take()
+	defer p.pool.put(i)
+	bounds, reply := p.bounds(hook, setupStamp(), len(request)), make([]byte, 0, 4096)
+	var times Times
+	for b.Loop() {
+		if _, _, err := i.call(context.Background(), hook, bounds, request, reply[:0]); err != nil {
+			b.Fatal(err)
+		}
+		begun := time.Now()
+		if !i.reset(p.runtime.resetter) {
+			b.Fatal("not reset")
+		}
+		times.Add(time.Since(begun))
+	}
+	times.Report(b)
+}
+
+// Times are those of single operations. Their median says more on a busy
+// machine than the mean does.
+type Times struct{ all []time.Duration }
+
+// Add notes one operation.
+func (t *Times) Add(d time.Duration) {
+	if t.all == nil {
+		t.all = make([]time.Duration, 0, 1<<16)
+	}
+	if len(t.all) < cap(t.all) {
+		t.all = append(t.all, d)
+	}
+}
+
+// Report gives the median and the 99th percentile.
+func (t *Times) Report(b *testing.B) {
+	slices.Sort(t.all)
+	b.ReportMetric(float64(t.all[len(t.all)/2]), "p50-ns")
+	b.ReportMetric(float64(t.all[len(t.all)*99/100]), "p99-ns")
+}
+
+// Birth makes an instance from the module.
+func Birth(p *Plugin, wasm []byte) error {
+	o, err := parseModule(wasm)
+	if err != nil {
+		return err
+	}
+	i, err := p.birth(context.Background(), o.data)
+	if err != nil {
+		return err
+	}
+	defer i.close()
+	_, err = p.configure(context.Background(), i, p.config)
+	return err
+}
+
+// Instances makes instances, calls each some times, and returns where their
+// memories are.
+func Instances(p *Plugin, count, calls int, hook abi.Hook, request []byte) (ranges [][2]uintptr, free func()) {
+	var all []*instance
+	for range count {
+		i, err := p.newInstance(context.Background())
+		if err != nil {
+			panic(err)
+		}
+		all = append(all, i)
+		for range calls {
+			if _, _, err := i.call(context.Background(), hook, p.bounds(hook, setupStamp(), len(request)), request, nil); err != nil {
+				panic(err)
+			}
+			i.reset(p.runtime.resetter)
+		}
+		at := uintptr(unsafe.Pointer(unsafe.SliceData(i.bytes())))
+		ranges = append(ranges, [2]uintptr{at, at + uintptr(len(i.bytes()))})
+	}
+	return ranges, func() {
+		for _, i := range all {
+			i.close()
+		}
+	}
 }
 
 // CallDecoding is Call with a decoder of the test's own.

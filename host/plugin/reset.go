@@ -14,12 +14,10 @@ const (
 	ResetScan Reset = "scan"
 	// ResetPagemap does the same by reading /proc/self/pagemap.
 	ResetPagemap Reset = "pagemap"
-	// ResetCopy copies the whole image back. It works everywhere.
+	// ResetCopy copies the whole image back. It works everywhere, and is slower
+	// from the smallest image on.
 	ResetCopy Reset = "copy"
 )
-
-// smallImage is where asking for the written pages costs more than copying all.
-const smallImage = 512 << 10
 
 // manyPages is how many written pages an instance may keep for itself. With
 // more of them it gives them back to the system, and the next call pays again
@@ -30,7 +28,6 @@ const manyPages = 256
 type resetter struct {
 	method Reset
 	pages  *pageFinder // nil: ResetCopy
-	always bool        // the method was forced: use it for small images, too
 }
 
 func newResetter(want Reset) (*resetter, error) {
@@ -46,7 +43,7 @@ func newResetter(want Reset) (*resetter, error) {
 			continue
 		}
 		if pages, err := openPages(method); err == nil {
-			return &resetter{method: method, pages: pages, always: want != ResetAuto}, nil
+			return &resetter{method: method, pages: pages}, nil
 		} else if want != ResetAuto {
 			return nil, fault.New(fault.Invalid, "plugin: reset by %s does not work here: %w", method, err)
 		}
@@ -56,7 +53,7 @@ func newResetter(want Reset) (*resetter, error) {
 
 // restore makes memory, which began as a mapping of the image, equal to it.
 func (r *resetter) restore(memory, image []byte) error {
-	if r.pages == nil || len(image) < smallImage && !r.always {
+	if r.pages == nil {
 		copy(memory, image)
 		return nil
 	}

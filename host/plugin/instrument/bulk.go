@@ -110,9 +110,6 @@ func (w *rewriter) pieces(key helperKey) []byte {
 	for _, outside := range s.bounds() {
 		c = append(c, outside...).when(append(whole, byte(opReturn)))
 	}
-	if key.op == opMemoryInit || key.op == opTableInit {
-		c = s.probe(c)
-	}
 	forward := s.loop(w, s.forward())
 	backward := s.loop(w, s.backward())
 	if key.op == opMemoryCopy || key.op == opTableCopy {
@@ -152,8 +149,9 @@ func (s span) do(c, to, from, length asm) asm {
 	return in.append(c)
 }
 
-// bounds are conditions under which the operation is out of bounds. For the
-// segment of an init it is only that no segment can be that long; see probe.
+// bounds are conditions under which the operation is out of bounds. How long a
+// segment is cannot be asked, only that none is longer than 32 bits; the rest
+// is found by the first piece, which is the end of the range.
 func (s span) bounds() []asm {
 	memory := asm(nil).op(opMemorySize, 0, opI64ExtendU).i64(16).op(opI64Shl)
 	end := func(start uint32, size asm) asm {
@@ -174,12 +172,6 @@ func (s span) bounds() []asm {
 		return []asm{end(to, table(s.key.a)), end(from, table(s.key.b))}
 	}
 	return []asm{end(to, table(s.key.b)), end(from, longest)}
-}
-
-// probe traps if the segment is too short or dropped: an empty operation at
-// the end of the range checks its bounds like any other.
-func (s span) probe(c asm) asm {
-	return s.do(c, asm(nil).i32(0), asm(nil).get(from).get(length).op(opI32Add), asm(nil).i32(0))
 }
 
 // loop runs step until no more than a piece is left.

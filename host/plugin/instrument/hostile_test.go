@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tetratelabs/wazero/api"
+
 	pt "weir/host/plugin/plugintest"
 )
 
@@ -157,5 +159,37 @@ func TestStackOverflow(t *testing.T) {
 	w := instantiate(t, rewrite(t, a.Bytes(), Options{}), 0)
 	if _, err := w.mod.ExportedFunction("run").Call(t.Context()); !strings.Contains(trap(err), "stack overflow") {
 		t.Errorf("ended with %v", err)
+	}
+}
+
+// Work that callers do as a deep recursion unwinds is not paid ahead, and is
+// looked at: between two slices not more than a slice of it is done.
+func TestUnwinding(t *testing.T) {
+	const tail = 9000
+	less := pt.Op(0x20, 0, 0x41, 1, 0x6b, 0x10, 0) // call of itself with one less
+	for name, code := range map[string][]byte{
+		"call in an if":       append(pt.Get(0), pt.If(less)...),
+		"call in the open":    append(append(pt.Get(0), pt.Op(0x45, 0x04, 0x40, 0x0f, 0x0b)...), less...),
+		"call in three loops": append(pt.Get(0), pt.If(pt.Loop(pt.Loop(pt.Loop(less))))...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := new(pt.Asm)
+			work := a.Global()
+			count := bytes.Join([][]byte{pt.GlobalGet(work), pt.I32(1), pt.Op(0x6a), pt.GlobalSet(work)}, nil)
+			a.Export("run", pt.KindFunc, a.Func("i", "", 0, code, bytes.Repeat([]byte{1}, tail), count))
+			a.Export("work", pt.KindGlobal, work)
+			w := instantiate(t, rewrite(t, a.Bytes(), Options{}), 0)
+			last, most := int64(0), int64(0)
+			w.meter.each = func() {
+				now := int64(w.mod.ExportedGlobal("work").Get())
+				most, last = max(most, now-last), now
+			}
+			if _, err := w.mod.ExportedFunction("run").Call(t.Context(), api.EncodeI32(20_000)); err != nil {
+				t.Fatal(err)
+			}
+			if most == 0 || most*tail > slice+2*reach {
+				t.Errorf("did the work of %d callers between two slices", most)
+			}
+		})
 	}
 }

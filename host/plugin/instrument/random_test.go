@@ -153,13 +153,18 @@ func callAll(t *testing.T, what, name string, twins []twin) (stats programStats)
 	return stats
 }
 
-func compareTwins(t *testing.T, what string, twins []twin) {
-	size := twins[0].mod.Memory().Size()
-	want, _ := twins[0].mod.Memory().Read(0, size)
+func compareMemory(t *testing.T, what string, twins []twin) {
+	want, _ := twins[0].mod.Memory().Read(0, twins[0].mod.Memory().Size())
 	for _, w := range twins[1:] {
 		if got, _ := w.mod.Memory().Read(0, w.mod.Memory().Size()); !bytes.Equal(got, want) {
 			t.Fatalf("%s: memories differ", what)
 		}
+	}
+}
+
+func compareTwins(t *testing.T, what string, twins []twin) {
+	compareMemory(t, what, twins)
+	for _, w := range twins[1:] {
 		for i := range 5 {
 			name := "global " + funcName(i)
 			if got, want := w.mod.ExportedGlobal(name).Get(), twins[0].mod.ExportedGlobal(name).Get(); got != want {

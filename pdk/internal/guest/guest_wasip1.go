@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"runtime"
 	"unsafe"
 
 	"weir/abi"
@@ -25,9 +26,28 @@ func Call(hook abi.Hook, ptr unsafe.Pointer, n uint32) uint64 {
 	if err != nil {
 		fail(err.Error())
 	}
+	if hook == abi.HookConfigure {
+		settle()
+	}
 	at := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(reply))))
 	return at<<32 | uint64(len(reply))
 }
+
+// headroom is how much a call may allocate before the heap has to grow.
+const headroom = 1 << 20
+
+// settle leaves free heap in the image that the host makes of a configured
+// instance. Every call begins with that image, so the collector hardly ever
+// runs, and a call that has to grow the memory costs the host its instance.
+func settle() {
+	ballast = make([]byte, headroom)
+	ballast = nil
+	for range 3 { // after these the collector has what it needs itself, too
+		runtime.GC()
+	}
+}
+
+var ballast []byte
 
 func fail(text string) {
 	Log(abi.LogError, text)
