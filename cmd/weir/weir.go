@@ -43,6 +43,8 @@ func commands() []command {
 			"weir config check", (*weir).configCheck},
 		{"plugin call", "FILE --hook HOOK [--config JSON|@FILE] [--prompt NAME=@FILE] < REQUEST", "run one hook of a module and print its reply",
 			`echo '{"text":"Write to a@example.com.","stream_pos":0,"final":true}' | weir plugin call plugins/dist/output-pii.wasm --hook check_output --config '{"entities":["EMAIL_ADDRESS"]}'`, (*weir).pluginCall},
+		{"guard", "[--plugin NAME|FILE] [--config FILE] [--chunk HOW] [--prove] [--json] < TEXT", "show what output guards hold, edit and release of a text, or prove that no chunking matters",
+			`echo 'Write to renee@example.com today.' | weir guard --chunk each`, (*weir).guard},
 		{"version", "[--json]", "print the versions of the program and of what it speaks",
 			"weir version", (*weir).version},
 	}
