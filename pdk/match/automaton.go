@@ -3,21 +3,22 @@ package match
 import (
 	"slices"
 	"sync"
-	"sync/atomic"
+	"unicode/utf8"
 )
 
 // An automaton follows all patterns of a set at once through a text, without
 // knowing where anything began. Its states are built when a text first needs
 // them, and thrown away together when there are too many.
 type automaton struct {
-	set      *Set
+	abc      *alphabet
 	anchored bool // matches begin at the beginning only
 	most     int
 
-	// The loose programs, one behind the other.
+	// The programs, one behind the other.
 	insts  []inst
 	starts []uint32
-	owner  []uint16 // the pattern of each instruction
+	owner  []uint16 // the program of each instruction
+	of     []int    // the pattern of each program
 
 	mu     sync.Mutex // for building
 	states map[string]*state
@@ -46,31 +47,34 @@ const (
 // A state is what has been read so far, as far as it matters. Its next states
 // are set once and read without a lock.
 type state struct {
-	next   []atomic.Pointer[state] // by class
+	next   []link // by class
 	sort   sort
 	before kind
 	pcs    []uint32 // that have just read a character, ascending
-	hits   []uint16 // patterns with a match that ends before that character
-	live   []uint16 // patterns that have a pc
+	hits   []uint16 // programs with a match that ends before that character
+	live   []uint16 // programs that have a pc
 }
 
-func newAutomaton(s *Set, most int, anchored bool) *automaton {
-	a := &automaton{set: s, anchored: anchored, most: most}
-	for i := range s.patterns {
-		p := s.patterns[i].loose
-		base := uint32(len(a.insts))
-		for _, in := range p.insts {
-			in.out += base
-			in.arg += base
-			a.insts = append(a.insts, in)
-			a.owner = append(a.owner, uint16(i))
-		}
-		a.starts = append(a.starts, p.start+base)
+func newAutomaton(abc *alphabet, most int, anchored bool) *automaton {
+	return &automaton{
+		abc: abc, anchored: anchored, most: most,
+		states: make(map[string]*state),
+		begun:  make(map[uint32][]uint32),
 	}
-	a.mark = make([]uint32, len(a.insts))
-	a.states = make(map[string]*state)
-	a.begun = make(map[uint32][]uint32)
-	return a
+}
+
+// add adds a program. It is called before the automaton is used.
+func (a *automaton) add(p *program, pattern int) {
+	base := uint32(len(a.insts))
+	for _, in := range p.insts {
+		in.out += base
+		in.arg += base
+		a.insts = append(a.insts, in)
+		a.owner = append(a.owner, uint16(len(a.of)))
+	}
+	a.of = append(a.of, pattern)
+	a.starts = append(a.starts, p.start+base)
+	a.mark = append(a.mark, make([]uint32, len(p.insts))...)
 }
 
 // root returns the state of a search that begins behind a character, or with
@@ -89,19 +93,59 @@ func (a *automaton) root(before kind) *state {
 	return a.roots[before]
 }
 
-// follow returns the state after another character, which is not built yet.
-func (a *automaton) follow(st *state, c class) *state {
+// why tells why a run stopped.
+type why uint8
+
+const (
+	ended   why = iota // at the end of the text
+	unbuilt            // before a character whose state is not built
+	hitting            // in a state with hits
+	calm               // in a quiet state, if asked to
+)
+
+// run reads text from at on, until something needs to be looked at: the loop
+// that everything else is kept out of. With it goes the last place where
+// nothing was in progress, but for the one where it stops.
+func (a *automaton) run(st *state, text string, at, quietAt int, stop bool) (*state, int, int, why) {
+	abc := a.abc
+	for at < len(text) {
+		k, n := class(0), 1
+		if b := text[at]; b < utf8.RuneSelf {
+			k = abc.table[b]
+		} else {
+			k, n = abc.at(text, at)
+		}
+		next := st.next[k].Load()
+		if next == nil {
+			return st, at, quietAt, unbuilt
+		}
+		st = next
+		at += n
+		switch st.sort {
+		case quiet:
+			if stop {
+				return st, at, quietAt, calm
+			}
+			quietAt = at
+		case hit:
+			return st, at, quietAt, hitting
+		}
+	}
+	return st, at, quietAt, ended
+}
+
+// follow builds the state behind st and the character at an offset of text.
+func (a *automaton) follow(st *state, text string, at int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if next := st.next[c].Load(); next != nil {
-		return next
+	c, _ := a.abc.at(text, at)
+	if st.next[c].Load() != nil {
+		return
 	}
 	if a.built >= a.most {
 		a.clear()
 	}
-	next := a.build(st, c)
-	st.next[c].Store(next)
-	return next
+	st.next[c].Store(a.build(st, c))
 }
 
 // clear forgets all states. Those that somebody still stands in lose their ways
@@ -119,7 +163,7 @@ func (a *automaton) clear() {
 
 // build makes the state after st and a character.
 func (a *automaton) build(st *state, c class) *state {
-	abc := a.set.abc
+	abc := a.abc
 	looks := uint8(looksAt(st.before, abc.kind[c]))
 	a.pcs, a.hits = a.pcs[:0], a.hits[:0]
 	a.newEpoch()
@@ -160,7 +204,7 @@ func (a *automaton) newEpoch() {
 	}
 }
 
-// advance appends what pc comes to by reading c, and the pattern if it comes to
+// advance appends what pc comes to by reading c, and its program if it comes to
 // a match without.
 func (a *automaton) advance(pc uint32, c class, looks uint8) {
 	a.stack = append(a.stack[:0], pc)
@@ -182,7 +226,7 @@ func (a *automaton) advance(pc uint32, c class, looks uint8) {
 		case opMatch:
 			a.hits = append(a.hits, a.owner[pc])
 		case opRead:
-			if c != none && a.set.abc.has(in.set, c) {
+			if c != none && a.abc.has(in.set, c) {
 				a.pcs = append(a.pcs, in.out)
 			}
 		}
@@ -192,7 +236,7 @@ func (a *automaton) advance(pc uint32, c class, looks uint8) {
 // none is the class of no character: the text ends.
 const none = ^class(0)
 
-// end returns the patterns that may have a match where the text ends.
+// end returns the programs that may have a match where the text ends.
 func (a *automaton) end(st *state) []uint16 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -219,7 +263,7 @@ func (a *automaton) intern(before kind) *state {
 		return st
 	}
 	st := &state{
-		next:   make([]atomic.Pointer[state], len(a.set.abc.kind)),
+		next:   make([]link, len(a.abc.kind)),
 		before: before,
 		pcs:    slices.Clone(a.pcs),
 		hits:   slices.Clone(a.hits),

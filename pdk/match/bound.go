@@ -27,19 +27,57 @@ func bounded(re *syntax.Regexp, bound int) *syntax.Regexp {
 	return re
 }
 
-// maxCount is the largest count that the automaton tells from others.
-const maxCount = 4
+const (
+	// maxCount is the largest maximum that the automaton counts to.
+	maxCount = 4
+	// minCount is the largest minimum. Long minima are what keeps dates and
+	// ticket ids from being looked at as cards and wallets.
+	minCount = 16
+)
 
 // loosened returns an expression that matches whatever re does, and more, with
 // fewer states: it does not count far.
 func loosened(re *syntax.Regexp) (*syntax.Regexp, bool) {
 	return rewrite(re, func(re *syntax.Regexp) (least, most int, ok bool) {
 		least, most, ok = repetition(re)
-		if !ok || most <= maxCount && least <= maxCount && most >= 0 || most < 0 && least <= 1 {
+		if !ok || 0 <= most && most <= maxCount || most < 0 && least <= minCount {
 			return 0, 0, false
 		}
-		return min(least, 1), -1, true
+		return min(least, minCount), -1, true
 	})
+}
+
+// segments cuts an expression at its wide gaps: of \bshow\b.{0,80}\bplan\b it
+// returns \bshow\b and \bplan\b. Whatever re matches has a match of each of them,
+// one behind the other.
+func segments(re *syntax.Regexp) (list []*syntax.Regexp) {
+	for re.Op == syntax.OpCapture {
+		re = re.Sub[0]
+	}
+	if re.Op != syntax.OpConcat {
+		return []*syntax.Regexp{re}
+	}
+	from := 0
+	for i, sub := range append(re.Sub[:len(re.Sub):len(re.Sub)], nil) {
+		if sub != nil && !gap(sub) {
+			continue
+		}
+		if from < i {
+			list = append(list, &syntax.Regexp{Op: syntax.OpConcat, Flags: re.Flags, Sub: re.Sub[from:i]})
+		}
+		from = i + 1
+	}
+	return list
+}
+
+// gap reports whether re reads many characters, of any kind.
+func gap(re *syntax.Regexp) bool {
+	least, most, ok := repetition(re)
+	if !ok || least > maxCount || 0 <= most && most <= maxCount {
+		return false
+	}
+	op := re.Sub[0].Op
+	return op == syntax.OpAnyChar || op == syntax.OpAnyCharNotNL
 }
 
 // repetition returns the counts of a repetition; most is -1 when it has no

@@ -86,8 +86,9 @@ type Match struct {
 type Set struct {
 	patterns []pattern
 	abc      *alphabet
-	search   *automaton // matches may begin anywhere
-	fit      *automaton // matches begin at the beginning
+	search   *automaton // of what is in progress anywhere
+	sieve    *automaton // of the parts that a whole text must have
+	fit      *automaton // of what began at the beginning
 	most     int        // instructions of the largest program
 }
 
@@ -96,7 +97,9 @@ type pattern struct {
 	Pattern
 	expr  string
 	prog  *program
-	loose *program // what the automata are made of; prog itself when that is as good
+	loose *program   // what automata are made of; prog itself when that is as good
+	parts []*program // of loose, between its wide gaps
+	part  int        // where these begin among the sieve's
 }
 
 // An ExprError says which pattern of a set does not compile, and why, for
@@ -133,13 +136,20 @@ func Compile(patterns []Pattern, opts Options) (*Set, error) {
 	for i := range s.patterns {
 		p := &s.patterns[i]
 		p.prog.finish(s.abc)
-		if p.loose != p.prog {
-			p.loose.finish(s.abc)
-		}
 		s.most = max(s.most, len(p.prog.insts))
 	}
-	s.search = newAutomaton(s, opts.MaxStates, false)
-	s.fit = newAutomaton(s, opts.MaxStates, true)
+	s.search = newAutomaton(s.abc, opts.MaxStates, false)
+	s.sieve = newAutomaton(s.abc, opts.MaxStates, false)
+	s.fit = newAutomaton(s.abc, opts.MaxStates, true)
+	for i := range s.patterns {
+		p := &s.patterns[i]
+		s.search.add(p.loose, i)
+		s.fit.add(p.loose, i)
+		p.part = len(s.sieve.of)
+		for _, part := range p.parts {
+			s.sieve.add(part, i)
+		}
+	}
 	return s, nil
 }
 
@@ -165,9 +175,35 @@ func (p *pattern) compile(src Pattern, b *alphabetBuilder) error {
 	}
 	p.loose = p.prog
 	if loose, changed := loosened(re); changed {
-		p.loose, err = load(loose, b)
+		re = loose
+		if p.loose, err = load(re, b); err != nil {
+			return err
+		}
 	}
-	return err
+	return p.split(re, b)
+}
+
+// split finds the parts of a loose expression. One that can be empty says
+// nothing, and then the whole stays in one piece.
+func (p *pattern) split(loose *syntax.Regexp, b *alphabetBuilder) error {
+	p.parts = []*program{p.loose}
+	list := segments(loose)
+	if len(list) < 2 {
+		return nil
+	}
+	var parts []*program
+	for _, re := range list {
+		part, err := load(re, b)
+		if err != nil {
+			return err
+		}
+		if part.empty() {
+			return nil
+		}
+		parts = append(parts, part)
+	}
+	p.parts = parts
+	return nil
 }
 
 // reason strips the package's name and the widened expression, which its

@@ -115,41 +115,29 @@ func complete(s string) int {
 
 // sweep lets the automaton read to the end of text: the fast path.
 func (c *Scanner) sweep(text string) {
-	abc, st, at := c.set.abc, c.state, c.pos
-	for at < len(text) {
-		var k class
-		if b := text[at]; b < utf8.RuneSelf {
-			k = abc.table[b]
-			at++
-		} else {
-			r, n := utf8.DecodeRuneInString(text[at:])
-			k = abc.of(r)
-			at += n
-		}
-		next := st.next[k].Load()
-		if next == nil {
-			if c.missed++; c.missed > c.set.search.most && 4*c.missed > at-c.begun {
+	a, st := c.set.search, c.state
+	for c.pos < len(text) {
+		var reason why
+		st, c.pos, c.quiet, reason = a.run(st, text, c.pos, c.quiet, len(c.taking) > 0)
+		switch reason {
+		case unbuilt:
+			if c.missed++; c.missed > a.most && 4*c.missed > c.pos-c.begun {
 				c.state = nil
 				return
 			}
-			next = c.set.search.follow(st, k)
-		}
-		st = next
-		if st.sort == busy {
+			a.follow(st, text, c.pos)
 			continue
+		case hitting:
+			for _, p := range st.hits {
+				c.take(p).due = true
+			}
 		}
-		for _, p := range st.hits {
-			c.take(p).due = true
+		if len(st.pcs) == 0 && len(c.taking) > 0 {
+			c.resolve(text[:c.pos])
+			c.quiet = c.pos
 		}
-		if len(st.pcs) > 0 {
-			continue
-		}
-		if len(c.taking) > 0 {
-			c.resolve(text[:at])
-		}
-		c.quiet = at
 	}
-	c.state, c.pos = st, at
+	c.state = st
 }
 
 // take makes a pattern take part in this stretch.

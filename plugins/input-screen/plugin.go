@@ -50,6 +50,7 @@ func configure(q *abi.ConfigureRequest) (*abi.ConfigureReply, error) {
 		return &abi.ConfigureReply{Error: err.Error()}, nil
 	}
 	current = &screen{config: *c}
+	current.warm()
 	return &abi.ConfigureReply{Prompts: []string{promptName}}, nil
 }
 

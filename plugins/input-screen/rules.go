@@ -50,6 +50,15 @@ func (r *rules) fitting(text string) []int {
 	return r.set.Fitting(text)
 }
 
+// warm prepares the sets for ordinary turns.
+func (s *screen) warm() {
+	for _, r := range []rules{s.critical, s.allow} {
+		if r.set != nil {
+			r.set.Warm()
+		}
+	}
+}
+
 // assistantText is what is screened of the history (6.3): a client can put
 // words into the assistant's mouth. Earlier user turns were screened when they
 // were the latest; looking again would let one refusal poison a conversation.
@@ -68,11 +77,19 @@ const maxTemplateChars = 500
 // normalise is what templates are held against (6.4): words joined by single
 // spaces, or nothing when that is too long for any template.
 func normalise(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if utf8.RuneCountInString(text) > maxTemplateChars {
-		return ""
+	b := make([]byte, 0, min(len(text), maxTemplateChars))
+	n := 0
+	for word := range strings.FieldsSeq(text) {
+		if n > 0 {
+			b = append(b, ' ')
+			n++
+		}
+		b = append(b, word...)
+		if n += utf8.RuneCountInString(word); n > maxTemplateChars {
+			return ""
+		}
 	}
-	return text
+	return string(b)
 }
 
 func (f *findings) appendJSON(b []byte) []byte {

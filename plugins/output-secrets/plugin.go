@@ -44,6 +44,7 @@ func configure(q *abi.ConfigureRequest) (*abi.ConfigureReply, error) {
 		return &abi.ConfigureReply{Error: err.Error()}, nil
 	}
 	current = &guard{config: *c}
+	current.answers.Warm()
 	return current.settings(), nil
 }
 
