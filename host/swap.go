@@ -298,6 +298,8 @@ func (s *swaps) drain(old, next *policy) {
 	s.mu.Unlock()
 	g.Retire()
 	s.drains.Go(func() {
+		// Guards in monitor mode may keep it longer than its runs do.
+		defer context.AfterFunc(s.life, func() { _ = old.chain.Close(context.Background()) })()
 		<-g.Freed()
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -335,7 +337,8 @@ func (s *swaps) quit() {
 // free waits until every policy's runs have ended and its plugins are freed.
 func (s *swaps) free(ctx context.Context) error {
 	s.quit()
-	err := s.current.Load().generation.Close(ctx)
+	p := s.current.Load()
+	err := errors.Join(p.chain.Close(ctx), p.generation.Close(ctx))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
