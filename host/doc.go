@@ -20,10 +20,14 @@
 //	model            OpenAI-compatible chat completions
 //	tool             the MCP client and the tool policy
 //	store            append-only logs and values
+//	lock             agent.lock: digests of what may run under a name
+//	watch            files that change
+//	admin            the operators' listener: reload, rollback, status
 //	telemetry        spans, and what may stand on them
 //	fault            the kinds of error that they tell apart
 //
 // Parts do not import each other. Each declares what it needs as a small
 // interface over package abi, and the files of this package put one behind the
-// other: policy.go for plugins and guards, ports.go for models and tools.
+// other: policy.go for plugins and guards, ports.go for models and tools,
+// swap.go for one policy after another.
 package host
