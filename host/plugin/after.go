@@ -5,10 +5,9 @@ package plugin
 // nobody's data. Any other is closed, and the next call makes a new one.
 func (p *Plugin) afterCall(i *instance, err error) {
 	i.session.printer.end()
-	if err != nil || !i.reset(p.runtime.resetter) {
+	keep := err == nil && i.reset(p.runtime.resetter)
+	if !keep {
 		p.discarded.Add(1)
-		i.close()
-		return
 	}
-	p.pool.put(i)
+	p.giveBack(i, keep)
 }

@@ -33,7 +33,7 @@ func (p *Plugin) bounds(hook abi.Hook, st stamp, request int) bounds {
 
 // invoke is one call: it waits for an instance, runs the hook and has its
 // reply decoded. The reply is appended to dst, which may be nil.
-func (p *Plugin) invoke(ctx context.Context, hook abi.Hook, st stamp, request, dst []byte, decode decoder) ([]byte, uint64, error) {
+func (p *Plugin) invoke(ctx context.Context, hook abi.Hook, st stamp, request, dst []byte, decode decoder) (reply []byte, fuel uint64, err error) {
 	if !p.Has(hook) {
 		return nil, 0, fault.New(fault.NotFound, "plugin %s: %s: the module does not export this hook", p.name, hook)
 	}
@@ -42,20 +42,12 @@ func (p *Plugin) invoke(ctx context.Context, hook abi.Hook, st stamp, request, d
 	}
 	defer p.calls.Done()
 	b := p.bounds(hook, st, len(request))
-	if err := p.pool.enter(ctx, b.time); err != nil {
-		return nil, 0, p.report(string(hook), err, "")
+	i, err := p.obtain(ctx, hook, b.time)
+	if err != nil {
+		return nil, 0, err
 	}
-	defer p.pool.leave()
-	i := p.pool.take()
-	if i == nil {
-		var err error
-		if i, err = p.newInstance(ctx); err != nil {
-			return nil, 0, err
-		}
-	}
-	answer, fuel, err := p.ask(ctx, i, hook, b, request, dst, decode)
-	p.afterCall(i, err)
-	return answer, fuel, err
+	defer func() { p.afterCall(i, err) }()
+	return p.ask(ctx, i, hook, b, request, dst, decode)
 }
 
 // ask runs a hook on an instance that the caller holds.

@@ -44,6 +44,13 @@ func Compiled(r *Runtime) int64 { return r.compiled.Load() }
 
 func Images(r *Runtime) int { return r.intros.size() }
 
+// MemoryHeld is what all instances of a runtime count.
+func MemoryHeld(r *Runtime) int64 {
+	r.memory.mu.Lock()
+	defer r.memory.mu.Unlock()
+	return r.total - r.memory.free
+}
+
 // Discarded counts the instances that a plugin has closed after a call.
 func Discarded(p *Plugin) uint64 { return p.discarded.Load() }
 

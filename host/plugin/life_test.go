@@ -37,9 +37,13 @@ type onLine struct {
 func (o onLine) Handle(context.Context, slog.Record) error { o.call(); return nil }
 func (o onLine) WithAttrs([]slog.Attr) slog.Handler        { return o }
 
+func onLineLogger(call func()) *slog.Logger {
+	return slog.New(onLine{slog.NewTextHandler(nil, nil), call})
+}
+
 func spinning(t *testing.T, limits plugin.Limits, begun func()) *plugin.Plugin {
 	t.Helper()
-	logger := slog.New(onLine{slog.NewTextHandler(nil, nil), begun})
+	logger := onLineLogger(begun)
 	p, err := newRuntimeWith(t, plugin.RuntimeOptions{Logger: logger}).Load(context.Background(),
 		plugin.Spec{Name: "spin", Wasm: spinner(), Log: true, Limits: limits})
 	if err != nil {

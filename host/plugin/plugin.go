@@ -93,6 +93,10 @@ func (r *Runtime) prepare(spec Spec) (*Plugin, *outline, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if int64(limits.Memory) > r.total {
+		return nil, nil, fault.New(fault.Invalid, "limits: memory of %d MiB is above what all plugins may have together, %d MiB",
+			limits.Memory>>20, r.total>>20)
+	}
 	o, err := inspect(spec.Wasm, limits)
 	if err != nil {
 		return nil, nil, err
@@ -160,7 +164,7 @@ func (p *Plugin) Close(ctx context.Context) error {
 }
 
 func (p *Plugin) release() {
-	p.pool.drain()
+	p.runtime.memory.leave(p.pool.drain())
 	if p.intro != nil {
 		p.runtime.intros.put(p.key)
 	}

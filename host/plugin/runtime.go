@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"log/slog"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -19,6 +20,12 @@ type RuntimeOptions struct {
 	// the host's own account may write there: what it holds is run as machine
 	// code.
 	CacheDir string
+	// TotalMemory bounds the linear memory of all instances together, in
+	// bytes: one that runs counts with its plugin's limit, an idle one with
+	// its size. Calls wait for it in their order. Default 128 MiB for each
+	// processor, at least 1 GiB; below the limit of a plugin that cannot be
+	// loaded.
+	TotalMemory int64
 	// Reset says how instances are put back to their image after a call. The
 	// default finds out what works; another is for tests and for comparing.
 	Reset Reset
@@ -35,6 +42,8 @@ type Runtime struct {
 	codes    shared[string, *code] // by digest
 	intros   shared[imageKey, *introduction]
 	resetter *resetter
+	memory   gate // bytes
+	total    int64
 	compiled atomic.Int64 // modules, since the start
 
 	mu      sync.Mutex
@@ -46,6 +55,14 @@ type Runtime struct {
 // NewRuntime returns a runtime that is ready to load plugins.
 func NewRuntime(ctx context.Context, opts RuntimeOptions) (*Runtime, error) {
 	r := &Runtime{log: opts.Logger, plugins: map[*Plugin]struct{}{}}
+	r.total = opts.TotalMemory
+	if r.total == 0 {
+		r.total = max(1<<30, int64(runtime.GOMAXPROCS(0))*128<<20)
+	}
+	if r.total < 0 {
+		return nil, fault.New(fault.Invalid, "plugin: expected a total memory above zero, got %d", r.total)
+	}
+	r.memory.free = r.total
 	r.codes.free = (*code).close
 	r.intros.free = (*introduction).free
 	if r.log == nil {

@@ -40,20 +40,20 @@ func (p *Plugin) setup(ctx context.Context, segments []segment) error {
 // keepOne makes sure that an instance can be made, and that the first call
 // finds one.
 func (p *Plugin) keepOne(ctx context.Context) error {
-	i := p.pool.take()
-	if i == nil {
-		var err error
-		if i, err = p.newInstance(ctx); err != nil {
-			return err
-		}
+	i, err := p.obtain(ctx, "load", p.limits.Setup)
+	if err == nil {
+		p.giveBack(i, p.intro.image != nil)
 	}
-	p.pool.put(i)
-	return nil
+	return err
 }
 
 // introduce runs the first instance of a module: it begins as the module
 // describes it, says what it is, is configured, and becomes the image.
 func (p *Plugin) introduce(ctx context.Context, segments []segment) (*introduction, error) {
+	if err := p.runtime.reserve(ctx, int64(p.limits.Memory), p.limits.Setup); err != nil {
+		return nil, p.report("load", err, "")
+	}
+	defer p.runtime.memory.leave(int64(p.limits.Memory))
 	i, err := p.birth(ctx, segments)
 	if err != nil {
 		return nil, err
