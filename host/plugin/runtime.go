@@ -82,10 +82,11 @@ func NewRuntime(ctx context.Context, opts RuntimeOptions) (*Runtime, error) {
 func (r *Runtime) start(ctx context.Context, opts RuntimeOptions) error {
 	if opts.CacheDir != "" {
 		cache, err := wazero.NewCompilationCacheWithDir(opts.CacheDir)
-		if err != nil {
-			return fault.New(fault.Invalid, "plugin: compilation cache: %w", err)
+		if err == nil {
+			r.cache = cache
+		} else { // a read-only file system, as containers have
+			r.log.Warn("there is no compilation cache; every start compiles", "error", firstLine(err.Error()))
 		}
-		r.cache = cache
 	}
 	engine, err := newEngine(ctx, r.cache)
 	if err != nil {
