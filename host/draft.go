@@ -29,6 +29,14 @@ type draft struct {
 
 // newDraft reads what a configuration names and holds it against agent.lock.
 func newDraft(cfg *config.Config) (*draft, error) {
+	d, err := readDraft(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return d, d.pin()
+}
+
+func readDraft(cfg *config.Config) (*draft, error) {
 	d := &draft{cfg: cfg, prompts: map[string]map[string]string{}, notes: slices.Clone(cfg.Warnings)}
 	d.policy = plugin.Policy{Resolved: cfg.Policy(), Actions: cfg.DeclaredActions(), Workflow: cfg.Agent.Workflow}
 	for i := range cfg.Plugins.List {
@@ -39,10 +47,8 @@ func newDraft(cfg *config.Config) (*draft, error) {
 		d.add(spec)
 	}
 	var err error
-	if d.id, err = d.policy.Identity(); err != nil {
-		return nil, err
-	}
-	return d, d.pin()
+	d.id, err = d.policy.Identity()
+	return d, err
 }
 
 func (d *draft) add(spec plugin.Spec) {

@@ -230,17 +230,22 @@ func alias(m config.Model) model.Alias {
 }
 
 func (h *Host) startTools(ctx context.Context) error {
-	m := h.cfg.Tools.MCP
-	client, err := tool.Connect(ctx, tool.Options{URL: m.URL, Key: m.APIKey.Reveal(), FunctionGroup: m.FunctionGroup,
-		Include: m.Include, Overrides: overrides(m), CallTimeout: m.CallTimeout,
-		Attempts: m.ConnectAttempts, RetryDelay: m.ConnectInterval, Version: h.cfg.Agent.Version,
-		Changed: h.toolsChanged})
+	opts := toolOptions(h.cfg)
+	opts.Changed = h.toolsChanged
+	client, err := tool.Connect(ctx, opts)
 	if err != nil {
 		return err
 	}
 	h.tools = client
 	h.onStop(func(context.Context) error { return client.Close() })
 	return nil
+}
+
+func toolOptions(cfg *config.Config) tool.Options {
+	m := cfg.Tools.MCP
+	return tool.Options{URL: m.URL, Key: m.APIKey.Reveal(), FunctionGroup: m.FunctionGroup,
+		Include: m.Include, Overrides: overrides(m), CallTimeout: m.CallTimeout,
+		Attempts: m.ConnectAttempts, RetryDelay: m.ConnectInterval, Version: cfg.Agent.Version}
 }
 
 // toolsChanged hears that the server describes tools differently than when

@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -53,6 +54,7 @@ type World struct {
 
 	opts   Options
 	client *http.Client
+	stop   func() error
 }
 
 // Start starts a world. It ends with the test.
@@ -92,20 +94,34 @@ func (w *World) Env() map[string]string {
 // Boot starts the host; it is stopped at the end of the test.
 func (w *World) Boot(t testing.TB) error {
 	t.Helper()
-	env := w.Env()
-	h, err := host.Start(context.Background(), host.Options{ConfigPath: w.ConfigPath(),
-		Env:    func(name string) (string, bool) { v, ok := env[name]; return v, ok },
-		Logger: slog.New(slog.NewTextHandler(w.Log, nil))})
+	h, err := host.Start(context.Background(), w.Options(w.Env(), nil, nil))
 	if err != nil {
 		return err
 	}
 	w.Host, w.URL = h, "http://"+h.Addr().String()
-	t.Cleanup(func() {
-		if err := h.Stop(context.Background()); err != nil {
-			t.Errorf("stop: %v", err)
-		}
-	})
+	w.stop = sync.OnceValue(func() error { return h.Stop(context.Background()) })
+	t.Cleanup(func() { w.Stop(t) })
 	return nil
+}
+
+// Stop stops the host before the test ends.
+func (w *World) Stop(t testing.TB) {
+	t.Helper()
+	if err := w.stop(); err != nil {
+		t.Errorf("stop: %v", err)
+	}
+}
+
+// Options are what the world's host is started with.
+func (w *World) Options(env map[string]string, hangup <-chan os.Signal, started func(address string)) host.Options {
+	return host.Options{ConfigPath: w.ConfigPath(), Hangup: hangup,
+		Env:    func(name string) (string, bool) { v, ok := env[name]; return v, ok },
+		Logger: slog.New(slog.NewTextHandler(w.Log, nil)),
+		Started: func(addr net.Addr) {
+			if started != nil {
+				started(addr.String())
+			}
+		}}
 }
 
 // ConfigPath is agent.toml's.
@@ -273,8 +289,19 @@ func (l *Log) String() string {
 type Model struct {
 	URL string
 
-	mu    sync.Mutex
-	asked []string
+	mu      sync.Mutex
+	asked   []string
+	arrived chan struct{}
+	answer  chan struct{}
+}
+
+// Hold makes the model keep its answers until answer is closed; arrived is
+// closed with the first request.
+func (m *Model) Hold() (arrived <-chan struct{}, answer chan<- struct{}) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.arrived, m.answer = make(chan struct{}), make(chan struct{})
+	return m.arrived, m.answer
 }
 
 func newModel(t testing.TB) *Model {
@@ -289,7 +316,19 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	m.mu.Lock()
 	m.asked = append(m.asked, string(body))
+	answer := m.answer
+	if m.arrived != nil {
+		close(m.arrived)
+		m.arrived = nil
+	}
 	m.mu.Unlock()
+	if answer != nil {
+		select {
+		case <-answer:
+		case <-r.Context().Done():
+			return
+		}
+	}
 	if !bytes.Contains(body, []byte(`"stream":true`)) {
 		_, _ = io.WriteString(w, `{"choices":[{"message":{"role":"assistant","content":"No"},"finish_reason":"stop"}]}`)
 		return
