@@ -181,7 +181,8 @@ func TestModuleExportsExactlyItsHooks(t *testing.T) {
 func TestFirstGuardrail(t *testing.T) {
 	instantiate(t, "noshouting").expect(
 		exchange{abi.HookDescribe, `{"now":0,"seed":"0"}`, `{"name":"no-shouting","version":"1.0.0","abi":1,"kind":"guardrail"}`},
-		exchange{abi.HookConfigure, `{"now":0,"seed":"0","config":{"any":1}}`, `{}`},
+		exchange{abi.HookConfigure, `{"now":0,"seed":"0","config":{}}`, `{}`},
+		exchange{abi.HookConfigure, `{"now":0,"seed":"0","config":{"any":1}}`, `{"error":"expected no configuration: offset 1: unknown field \"any\""}`},
 		exchange{abi.HookCheckInput, `{"now":0,"seed":"0","text":"HELP","history":[]}`, `{"verdict":"block","message":"Please write in lower case."}`},
 		exchange{abi.HookCheckInput, `{"now":0,"seed":"0","text":"help","history":[]}`, `{"verdict":"allow"}`},
 	)

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"weir/abi"
+	"weir/abi/strictjson"
 	"weir/pdk/internal/guest"
 )
 
@@ -35,7 +36,8 @@ func Describe(d abi.Description) {
 // on nothing else to be there: the host may put an instance back to this moment
 // after any call, and any instance may serve any call. A mistake of the
 // operator is [abi.ConfigureReply.Error]; an error of f is a failure of the
-// plugin. Without Configure the plugin accepts any configuration and answers {}.
+// plugin. Without Configure the plugin takes no configuration: anything but {} is such
+// a mistake.
 func Configure(f func(*abi.ConfigureRequest) (*abi.ConfigureReply, error)) {
 	if f == nil || configured != nil {
 		panic("pdk: Configure: called twice, or with nil")
@@ -84,8 +86,12 @@ func kind() string {
 }
 
 func onConfigure(q *abi.ConfigureRequest) (*abi.ConfigureReply, error) {
-	if configured == nil {
-		return &abi.ConfigureReply{}, nil
+	if configured != nil {
+		return configured(q)
 	}
-	return configured(q)
+	d := strictjson.NewDecoder(q.Config)
+	if err := d.Object(func(name string) error { return strictjson.Unknown(name) }); err != nil {
+		return &abi.ConfigureReply{Error: "expected no configuration: " + err.Error()}, nil
+	}
+	return &abi.ConfigureReply{}, nil
 }

@@ -58,6 +58,7 @@ func (r *run) performModel(req *abi.ModelRequest) (abi.Event, *ending) {
 	case r.isCut():
 		return abi.Event{}, &ending{state: Completed}
 	case err != nil:
+		r.opts.Logger.Warn("a model call failed", "run", r.req.RunID, "alias", call.Alias, "code", failCode(err), "error", err)
 		return abi.Event{Type: abi.EventModelFailed, Code: failCode(err)}, nil
 	}
 	return abi.Event{Type: abi.EventModel, Ref: r.thread.nextRef(), Text: reply.Text, ToolCalls: reply.ToolCalls}, nil
@@ -141,14 +142,15 @@ func (r *run) ask(ctx context.Context, guard string, req *abi.ModelRequest) abi.
 	ctx, span := r.opts.Tracer.StartGuardModelCall(ctx, r.chatStart(call))
 	reply, err := r.deps.Model.Complete(ctx, call, nil)
 	span.End(chatEnd(reply, err))
-	switch {
-	case err == nil:
+	if err == nil {
 		return abi.AskReply{Text: reply.Text}
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return abi.AskReply{Failed: abi.FailTimeout}
-	default:
-		return abi.AskReply{Failed: failCode(err)}
 	}
+	code := failCode(err)
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		code = abi.FailTimeout
+	}
+	r.opts.Logger.Warn("a guardrail's model call failed", "run", r.req.RunID, "plugin", guard, "code", code, "error", err)
+	return abi.AskReply{Failed: code}
 }
 
 // guardCall resolves a guard's request, which has no refs, no tools and no

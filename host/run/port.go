@@ -97,7 +97,8 @@ type Model interface {
 	Name(alias string) string
 	// Complete sends one request. onText receives text deltas of a streamed
 	// request as they arrive; nil when nobody wants them. An error carries one
-	// of the codes unavailable, timeout and bad_reply.
+	// of the codes unavailable, timeout and bad_reply; its text goes to the log
+	// and holds nothing that the provider said.
 	Complete(ctx context.Context, req *ModelCall, onText func(string)) (*ModelReply, error)
 }
 
