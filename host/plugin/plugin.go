@@ -21,23 +21,27 @@ type Spec struct {
 	Prompts []abi.Prompt // for configure
 	Limits  Limits
 	Log     bool // write the plugin's own lines; otherwise they are counted and dropped
+	// Unchecked leaves the self-check cases to the caller, who runs them one by
+	// one with [Plugin.Case].
+	Unchecked bool
 }
 
 // Plugin is one module with its configuration, ready for calls. Its methods
 // may be called concurrently.
 type Plugin struct {
-	name     string
-	digest   string
-	limits   Limits
-	config   abi.Raw
-	prompts  []abi.Prompt
-	hooks    map[abi.Hook]bool
-	reactor  bool      // exports _initialize
-	memory   uint64    // bytes that an instance begins with
-	segments []segment // what stands in them; only without an image
-	intro    *introduction
-	key      imageKey
-	ready    bool // Load has returned it: from then on it sees users' data
+	name      string
+	digest    string
+	unchecked bool // the caller runs the cases
+	limits    Limits
+	config    abi.Raw
+	prompts   []abi.Prompt
+	hooks     map[abi.Hook]bool
+	reactor   bool      // exports _initialize
+	memory    uint64    // bytes that an instance begins with
+	segments  []segment // what stands in them; only without an image
+	intro     *introduction
+	key       imageKey
+	ready     bool // Load has returned it: from then on it sees users' data
 
 	runtime *Runtime
 	code    *code
@@ -105,7 +109,7 @@ func (r *Runtime) prepare(spec Spec) (*Plugin, *outline, error) {
 		name: spec.Name, digest: digestOf(spec.Wasm), limits: limits,
 		config: slices.Clone(spec.Config), prompts: slices.Clone(spec.Prompts),
 		hooks: o.hooks(), reactor: o.exportsInit(), memory: uint64(o.memories[0].min) * pageSize,
-		runtime: r, pool: newPool(limits.Instances), printed: &printed{},
+		runtime: r, pool: newPool(limits.Instances), printed: &printed{}, unchecked: spec.Unchecked,
 	}
 	if len(p.config) == 0 {
 		p.config = abi.Raw("{}")
