@@ -86,7 +86,7 @@ func ways(text string, opts Options) func(yield func([]string) bool) {
 				return
 			}
 		}
-		if !yield(runs(text, 1)) || !yield(strings.Split(text, "")) || !yield(bytewise(text)) {
+		if !yield(runs(text, 1)) || !yield(bytewise(text)) {
 			return
 		}
 		r := rand.New(rand.NewPCG(opts.Seed, 1))

@@ -60,11 +60,11 @@ func TestProveHolds(t *testing.T) {
 	if err != nil || p.Broken != nil || p.Whole != "a <CAT> and a c€at, c<CAT>" || p.Cut {
 		t.Fatalf("%+v, %v", p, err)
 	}
-	if want := 1 + len(text) - 1 + 3 + 10; p.Runs != want {
+	if want := 1 + len(text) - 1 + 2 + 10; p.Runs != want {
 		t.Errorf("%d runs, want %d", p.Runs, want)
 	}
 	p, err = Prove(t.Context(), chain(t, maskCat(true)), text, Options{Random: 1, Splits: 5})
-	if want := 1 + 4 + 3 + 1; err != nil || p.Runs != want {
+	if want := 1 + 4 + 2 + 1; err != nil || p.Runs != want {
 		t.Errorf("%d runs, want %d: %v", p.Runs, want, err)
 	}
 }
