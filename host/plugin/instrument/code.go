@@ -19,6 +19,7 @@ func (w *rewriter) scan(b *body) error {
 	if !r.done() {
 		r.fail("has code after its end")
 	}
+	p.finish()
 	return r.err
 }
 
@@ -51,12 +52,15 @@ func (w *rewriter) step(r *reader, in *instr, at int) {
 func (p *planner) flow(in *instr) {
 	switch in.op {
 	case opBr:
+		p.again(in.a, true)
 		p.jump(int(in.a))
 	case opBrIf:
+		p.again(in.a, false)
 		p.jumpIf(int(in.a))
 	case opBrTable:
 		label := uint32(0)
 		for _, l := range in.labels {
+			p.again(l, false)
 			label = max(label, l)
 		}
 		p.jump(int(label))

@@ -28,11 +28,8 @@ func (d *debtor) begin() { d.frames, d.owed = append(d.frames[:0], debtFrame{}),
 
 // pay adds a charge and tells whether it must look.
 func (d *debtor) pay(cost int, must bool) bool {
-	if cost == 0 {
-		return false
-	}
 	d.owed += cost
-	if must || d.owed > maxDebt {
+	if must || cost > 0 && d.owed > maxDebt {
 		d.owed = 0
 		return true
 	}

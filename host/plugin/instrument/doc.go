@@ -3,11 +3,10 @@
 // intervals, bounds their growth, and can read and set all of their state. It
 // works on bytes, before any engine sees the module.
 //
-//	module ─ decode ─ check ─ bound ─ scan ─ emit ─ encode ─► Module
-//	         section  refuse   │      code   meter  encode      │
-//	         entry             │      region debt               └─ Bare
-//	         instr, opcode     │             bulk, asm
-//	                    instrument
+//	module ─ decode ─ check ─ bound ─ scan ─ emit ─ encode ─► Module ─► Bare
+//	         section  refuse          code   meter  encode             bare
+//	         entry                    region debt
+//	         instr, opcode            loop   bulk, asm
 //
 // What is added, and where the indices of the original move:
 //
@@ -31,8 +30,8 @@
 // anything of it runs. So the fuel that a call uses is exactly the number of
 // instructions that it ran, the same in every run and on every machine. There
 // is one exception: when a call ends with a trap, what was left of the regions
-// that it was in, 10,000 instructions at most, is paid for without having been
-// run.
+// that it was in, little more than 10,000 instructions, is paid for without
+// having been run.
 //
 //	global.get fuel      i64.const cost      i64.sub      global.set fuel
 //	global.get fuel      i64.const 0         i64.lt_s     if  call look  end

@@ -47,6 +47,9 @@ func hostile() map[string]func(a *pt.Asm) uint32 {
 		"loop left through its inside": func(a *pt.Asm) uint32 {
 			return a.Func("", "", 0, pt.Loop(pt.Loop(pt.I32(0), pt.Op(0x0d, 0), pt.Br(1))))
 		},
+		"loop at whose head another begins": func(a *pt.Asm) uint32 {
+			return a.Func("", "", 0, pt.Loop(pt.Loop(pt.Br(1))))
+		},
 		"loop with a switch": func(a *pt.Asm) uint32 {
 			return a.Func("", "", 1, pt.Loop(pt.Op(0x02, 0x40, 0x02, 0x40), pt.Get(0), pt.Op(0x0e, 2, 0, 1, 2, 0x0b, 0x0b), pt.Br(0)))
 		},
@@ -162,21 +165,25 @@ func TestStackOverflow(t *testing.T) {
 	}
 }
 
-// Work that callers do as a deep recursion unwinds is not paid ahead, and is
-// looked at: between two slices not more than a slice of it is done.
+// Work that a deep recursion does on its way down or as it unwinds is not paid
+// ahead, and is looked at: between two slices not more than a slice of it is
+// done.
 func TestUnwinding(t *testing.T) {
 	const tail = 9000
 	less := pt.Op(0x20, 0, 0x41, 1, 0x6b, 0x10, 0) // call of itself with one less
+	work := bytes.Join([][]byte{bytes.Repeat([]byte{1}, tail), pt.GlobalGet(0), pt.I32(1), pt.Op(0x6a), pt.GlobalSet(0)}, nil)
 	for name, code := range map[string][]byte{
-		"call in an if":       append(pt.Get(0), pt.If(less)...),
-		"call in the open":    append(append(pt.Get(0), pt.Op(0x45, 0x04, 0x40, 0x0f, 0x0b)...), less...),
-		"call in three loops": append(pt.Get(0), pt.If(pt.Loop(pt.Loop(pt.Loop(less))))...),
+		"call in an if":       append(append(pt.Get(0), pt.If(less)...), work...),
+		"call in the open":    append(append(append(pt.Get(0), pt.Op(0x45, 0x04, 0x40, 0x0f, 0x0b)...), less...), work...),
+		"call in three loops": append(append(pt.Get(0), pt.If(pt.Loop(pt.Loop(pt.Loop(less))))...), work...),
+		"on the way down":     append(append(work, pt.Get(0)...), pt.If(less)...),
+		"in a loop without a branch, on the way down": pt.Loop(work, pt.Get(0), pt.If(less)),
+		"in two such loops":                           pt.Loop(pt.Loop(work, pt.Get(0), pt.If(less))),
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := new(pt.Asm)
 			work := a.Global()
-			count := bytes.Join([][]byte{pt.GlobalGet(work), pt.I32(1), pt.Op(0x6a), pt.GlobalSet(work)}, nil)
-			a.Export("run", pt.KindFunc, a.Func("i", "", 0, code, bytes.Repeat([]byte{1}, tail), count))
+			a.Export("run", pt.KindFunc, a.Func("i", "", 0, code))
 			a.Export("work", pt.KindGlobal, work)
 			w := instantiate(t, rewrite(t, a.Bytes(), Options{}), 0)
 			last, most := int64(0), int64(0)

@@ -8,13 +8,13 @@ func (w *rewriter) emit(b []byte, f *body) []byte {
 	w.debt.begin()
 	regions := w.plan.regions
 	for pos := 0; !r.done() && len(b) <= w.most; pos++ {
-		cost, head := 0, false
+		cost, look := 0, false
 		for len(regions) > 0 && regions[0].start == pos {
 			cost += regions[0].cost
-			head = head || regions[0].head
+			look = look || regions[0].look
 			regions = regions[1:]
 		}
-		b = w.charge(b, cost, w.debt.pay(cost, head))
+		b = w.charge(b, cost, w.debt.pay(cost, look))
 		w.ops.next(r, &w.in)
 		w.debt.after(&w.in)
 		b = w.translate(b, &w.in)
@@ -35,11 +35,10 @@ func appendLocals(b []byte, groups []localGroup) []byte {
 // set to the next get, so this is a load, a subtraction, a store, and with a
 // look a branch that is almost never taken.
 func (w *rewriter) charge(b []byte, cost int, look bool) []byte {
-	if cost == 0 {
-		return b
-	}
 	c := asm(b)
-	c = c.u(opGlobalGet, w.fuel).i64(int64(cost)).op(opI64Sub).u(opGlobalSet, w.fuel)
+	if cost > 0 {
+		c = c.u(opGlobalGet, w.fuel).i64(int64(cost)).op(opI64Sub).u(opGlobalSet, w.fuel)
+	}
 	if !look {
 		return c
 	}

@@ -2,12 +2,12 @@ package instrument
 
 // region is a set of instructions of one function of which either all run or
 // none does (a trap apart), so their cost is paid at once, where it starts.
-// start is the position of its first instruction; head says that this is a loop
-// head or the function's entry.
+// start is the position of its first instruction; look says that the charge
+// there must look whether fuel is left, even if the cost is zero.
 type region struct {
 	start int
 	cost  int
-	head  bool
+	look  bool
 }
 
 const (
@@ -25,6 +25,7 @@ type frame struct {
 	op     opcode
 	dead   bool // opened where nothing runs
 	lowest int
+	loop   int // of a live loop: its number
 }
 
 // run is a stretch of frames with one continuation: those from start up to the
@@ -55,6 +56,7 @@ type planner struct {
 	regions []region
 	frames  []frame
 	runs    []run
+	loops   []loop
 	cur     int // current region, or dead
 	pos     int // of the next instruction
 	called  int // regions below this number began before the last call
@@ -62,10 +64,9 @@ type planner struct {
 
 // begin prepares for a function; the memory of the last one is used again.
 func (p *planner) begin() {
-	p.regions, p.frames, p.runs = p.regions[:0], p.frames[:0], p.runs[:0]
+	p.regions, p.frames, p.runs, p.loops = p.regions[:0], p.frames[:0], p.runs[:0], p.loops[:0]
 	p.pos, p.called, p.cur = 0, 0, dead
 	p.fresh()
-	p.regions[0].head = true
 	p.open(opBlock)
 }
 
@@ -100,13 +101,16 @@ func (p *planner) count() {
 
 func (p *planner) open(op opcode) {
 	height := len(p.frames)
-	p.frames = append(p.frames, frame{op, p.cur == dead, height})
+	p.frames = append(p.frames, frame{op, p.cur == dead, height, len(p.loops)})
 	if top := len(p.runs) - 1; p.cur != dead && (top < 0 || p.runs[top].region != p.cur) {
 		p.runs = append(p.runs, run{height, p.cur})
 	}
 	if p.cur != dead && (op == opLoop || op == opIf) {
+		before := p.cur
 		p.fresh()
-		p.regions[p.cur].head = op == opLoop
+		if op == opLoop {
+			p.loops = append(p.loops, loop{head: p.cur, from: []int{before}})
+		}
 	}
 }
 
