@@ -18,6 +18,10 @@ const (
 	ImportLog    = "log"
 	ImportWASI   = "wasi_snapshot_preview1"
 
+	// ImportExtism is what a module of the Extism carrier imports from, and by
+	// which it is known. It exports its hooks as () -> i32.
+	ImportExtism = "extism:host/env"
+
 	// ReservedRefuel and ReservedPrefix belong to the host's own
 	// instrumentation; a module that uses them is refused.
 	ReservedRefuel = "refuel"

@@ -10,4 +10,5 @@ func (p *Plugin) afterCall(i *instance, err error) {
 		p.discarded.Add(1)
 	}
 	p.giveBack(i, keep)
+	p.refill()
 }

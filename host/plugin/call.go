@@ -74,8 +74,16 @@ func (i *instance) call(ctx context.Context, hook abi.Hook, b bounds, request, d
 		return nil, 0, stopped(ctx)
 	}
 	i.begin(ctx, b)
-	answer, err := i.exchange(i.hook(hook), request, dst)
+	answer, err := i.send(hook, request, dst)
 	return answer, i.end(), err
+}
+
+// send hands request to the guest by its carrier.
+func (i *instance) send(hook abi.Hook, request, dst []byte) ([]byte, error) {
+	if i.sdk != nil {
+		return i.sdk.exchange(i, hook, request, dst)
+	}
+	return i.exchange(i.hook(hook), request, dst)
 }
 
 // begin prepares for a call.

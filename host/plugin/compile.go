@@ -18,7 +18,7 @@ import (
 // a binary does not always know the versions of its modules.
 const (
 	EngineVersion = "1.12.0"
-	Engine        = "wazero/" + EngineVersion
+	Engine        = "wazero/" + EngineVersion + " extism/" + ExtismVersion
 	Instrumenter  = instrument.Version
 )
 
@@ -32,6 +32,7 @@ type code struct {
 	globals []string // the mutable globals, by the names of their exports
 	// resettable: memory and globals are the whole state of an instance.
 	resettable bool
+	sdk        *sdkCode // of an Extism module, which has nothing of the above
 }
 
 func digestOf(wasm []byte) string {
@@ -48,12 +49,10 @@ func (r *Runtime) compile(ctx context.Context, digest string, wasm []byte) (*cod
 
 // newCode instruments and compiles. The module's imports were looked at before.
 func (r *Runtime) newCode(ctx context.Context, wasm []byte) (*code, error) {
-	m, err := instrument.Rewrite(wasm, instrument.Options{
-		MaxModule: maxModule,
-		MaxMemory: maxMemory / pageSize, // each instance has a limit of its own
-		MaxTable:  maxTable,
-		Allow:     func(instrument.Import) error { return nil },
-	})
+	if o, err := parseModule(wasm); err == nil && o.carrier() == CarrierExtism {
+		return r.newSDKCode(ctx, wasm)
+	}
+	m, err := instrument.Rewrite(wasm, rewriteOptions())
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +64,23 @@ func (r *Runtime) newCode(ctx context.Context, wasm []byte) (*code, error) {
 	return c, err
 }
 
-func (c *code) close() { _ = c.module.Close(context.Background()) }
+// rewriteOptions are those of modules whose imports were looked at before.
+func rewriteOptions() instrument.Options {
+	return instrument.Options{
+		MaxModule: maxModule,
+		MaxMemory: maxMemory / pageSize, // each instance has a limit of its own
+		MaxTable:  maxTable,
+		Allow:     func(instrument.Import) error { return nil },
+	}
+}
+
+func (c *code) close() {
+	if c.sdk != nil {
+		c.sdk.close()
+		return
+	}
+	_ = c.module.Close(context.Background())
+}
 
 // build compiles with the cache and, when that fails, without it: a corrupt or
 // full cache must not decide whether a module is good.

@@ -40,6 +40,9 @@ func failed(code, format string, args ...any) error {
 // reason of its own, or the guest trapped. A guest that is out of memory dies
 // in many ways.
 func (i *instance) ended(err error) error {
+	if i.sdk != nil {
+		err = i.sdk.cause(err)
+	}
 	f, byHost := errors.AsType[*failure](err)
 	switch {
 	case byHost && f.code != CodeExit:

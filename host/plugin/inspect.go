@@ -37,6 +37,9 @@ func inspect(wasm []byte, limits Limits) (*outline, error) {
 	if err != nil {
 		return nil, refuse("%w", err)
 	}
+	if o.carrier() == CarrierExtism {
+		return o, o.checkExtism(limits)
+	}
 	for _, check := range []func() error{o.checkImports, o.checkTables, o.checkStart, o.checkExports} {
 		if err := check(); err != nil {
 			return nil, err
@@ -135,20 +138,26 @@ func (o *outline) checkExports() error {
 	return o.checkFunctions(byName)
 }
 
+// exportRule is what an export must be.
+type exportRule struct {
+	name     string
+	want     signature
+	required bool
+}
+
 func (o *outline) checkFunctions(exports map[string]exportEntry) error {
-	type rule struct {
-		name     string
-		want     signature
-		required bool
-	}
-	rules := []rule{
+	rules := []exportRule{
 		{abi.ExportMarker, noneType, true},
 		{abi.ExportAlloc, allocType, true},
 		{"_initialize", noneType, false},
 	}
 	for _, h := range abi.Hooks() {
-		rules = append(rules, rule{string(h), hookType, h == abi.HookDescribe})
+		rules = append(rules, exportRule{string(h), hookType, h == abi.HookDescribe})
 	}
+	return o.checkRules(exports, rules)
+}
+
+func (o *outline) checkRules(exports map[string]exportEntry, rules []exportRule) error {
 	for _, r := range rules {
 		e, ok := exports[r.name]
 		if !ok && r.required {

@@ -21,6 +21,7 @@ type instance struct {
 	globals []api.MutableGlobal // in the order of code.globals
 	image   *image              // what it is put back to; nil for none
 	session *session
+	sdk     *sdkGuest // of an Extism module, which has nothing of the above but memory and session
 	limits  Limits
 	ctx     callContext
 	stack   [2]uint64 // arguments and results of a guest function
@@ -49,15 +50,26 @@ func (p *Plugin) newInstance(ctx context.Context) (*instance, error) {
 
 // birth makes an instance as the module describes it, and initialises it.
 func (p *Plugin) birth(ctx context.Context, segments []segment) (*instance, error) {
-	i, err := p.instantiate(nil)
+	i, err := p.bear(segments)
 	if err != nil {
 		return nil, p.report("_initialize", err, "")
 	}
-	if err := fill(i.bytes(), segments); err != nil {
-		i.close()
-		return nil, p.report("_initialize", err, "")
-	}
 	if err := p.initialize(ctx, i); err != nil {
+		i.close()
+		return nil, err
+	}
+	return i, nil
+}
+
+func (p *Plugin) bear(segments []segment) (*instance, error) {
+	if p.code.sdk != nil {
+		return p.instantiateSDK()
+	}
+	i, err := p.instantiate(nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := fill(i.bytes(), segments); err != nil {
 		i.close()
 		return nil, err
 	}
@@ -127,6 +139,10 @@ func (i *instance) hook(hook abi.Hook) api.Function {
 }
 
 func (p *Plugin) initialize(ctx context.Context, i *instance) error {
+	if i.sdk != nil { // the SDK does so in the first call
+		_, err := p.describe(ctx, i)
+		return err
+	}
 	if !p.reactor {
 		return nil
 	}
@@ -144,4 +160,10 @@ func (p *Plugin) initialize(ctx context.Context, i *instance) error {
 }
 
 // close ends the instance and frees its memory.
-func (i *instance) close() { _ = i.module.Close(context.Background()) }
+func (i *instance) close() {
+	if i.sdk != nil {
+		i.sdk.close()
+		return
+	}
+	_ = i.module.Close(context.Background())
+}

@@ -133,6 +133,14 @@ func (p *Plugin) Description() *abi.Description { return p.intro.description }
 // Settings returns the reply to configure. It must not be changed.
 func (p *Plugin) Settings() *abi.ConfigureReply { return p.intro.settings }
 
+// Carrier returns how the module is run, one of the Carrier constants.
+func (p *Plugin) Carrier() string {
+	if p.code.sdk != nil {
+		return CarrierExtism
+	}
+	return CarrierDirect
+}
+
 // Has tells whether the module exports a hook.
 func (p *Plugin) Has(hook abi.Hook) bool { return p.hooks[hook] }
 
@@ -153,6 +161,7 @@ func (p *Plugin) Close(ctx context.Context) error {
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()
+	p.pool.end()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -13,12 +13,20 @@ import (
 // made by the caller.
 type pool struct {
 	slots gate
+	size  int             // of the queue
+	life  context.Context // of what fills the queue
+	end   context.CancelFunc
 
-	mu   sync.Mutex
-	idle []*instance
+	mu      sync.Mutex
+	idle    []*instance
+	filling bool // the queue
 }
 
-func newPool(size int) *pool { return &pool{slots: gate{free: int64(size)}} }
+func newPool(size int) *pool {
+	p := &pool{slots: gate{free: int64(size)}, size: size}
+	p.life, p.end = context.WithCancel(context.Background())
+	return p
+}
 
 // take returns the instance that was used last, whose memory is warm, or nil.
 func (p *pool) take() *instance {
@@ -54,7 +62,12 @@ func (p *pool) drain() (held int64) {
 }
 
 // held is what an idle instance counts in the memory of all plugins.
-func (i *instance) held() int64 { return int64(len(i.memory.bytes())) }
+func (i *instance) held() int64 {
+	if i.sdk != nil {
+		return int64(i.sdk.memory.used)
+	}
+	return int64(len(i.memory.bytes()))
+}
 
 // obtain waits for an instance that is the caller's alone until giveBack. It
 // waits for a slot of the plugin and for memory of the runtime, of which a

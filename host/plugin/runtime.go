@@ -38,6 +38,7 @@ type RuntimeOptions struct {
 type Runtime struct {
 	log      *slog.Logger
 	cache    wazero.CompilationCache // nil without a directory
+	cacheDir string
 	engine   wazero.Runtime
 	codes    shared[string, *code] // by digest
 	intros   shared[imageKey, *introduction]
@@ -54,7 +55,7 @@ type Runtime struct {
 
 // NewRuntime returns a runtime that is ready to load plugins.
 func NewRuntime(ctx context.Context, opts RuntimeOptions) (*Runtime, error) {
-	r := &Runtime{log: opts.Logger, plugins: map[*Plugin]struct{}{}}
+	r := &Runtime{log: opts.Logger, cacheDir: opts.CacheDir, plugins: map[*Plugin]struct{}{}}
 	r.total = opts.TotalMemory
 	if r.total == 0 {
 		r.total = max(1<<30, int64(runtime.GOMAXPROCS(0))*128<<20)

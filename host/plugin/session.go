@@ -20,6 +20,7 @@ type session struct {
 	source  *rand.ChaCha8
 	meter   meter
 	printer printer
+	sdk     *sdkGuest // of an Extism module
 }
 
 // setupStamp is the clock and seed of initialisation and describe. The clock is

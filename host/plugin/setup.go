@@ -44,7 +44,8 @@ func (p *Plugin) setup(ctx context.Context, segments []segment) error {
 func (p *Plugin) keepOne(ctx context.Context) error {
 	i, err := p.obtain(ctx, "load", p.limits.Setup)
 	if err == nil {
-		p.giveBack(i, p.intro.image != nil)
+		p.giveBack(i, true)
+		p.refill()
 	}
 	return err
 }

@@ -18,6 +18,8 @@ type Guest struct {
 	Settings    abi.ConfigureReply
 	Pages       int // of memory to begin with; default 8
 
+	extism *extismImports // of a guest of the Extism carrier
+
 	omit  map[string]bool
 	hooks map[string]func() uint32
 	order []string
@@ -80,7 +82,7 @@ func (g *Guest) Build() []byte {
 	}
 	for _, name := range g.order {
 		if !g.omit[name] {
-			g.Export(name, KindFunc, g.hooks[name]())
+			g.Export(name, KindFunc, g.carried(name, g.hooks[name]()))
 		}
 	}
 	return g.Bytes()
@@ -103,6 +105,9 @@ func (g *Guest) fill() {
 	}
 	if _, ok := g.hooks[string(abi.HookConfigure)]; !ok {
 		g.Answer(abi.HookConfigure, string(g.Settings.AppendJSON(nil)))
+	}
+	if g.extism != nil {
+		return
 	}
 	if _, ok := g.hooks[abi.ExportMarker]; !ok {
 		g.Replace(abi.ExportMarker, "", "")
