@@ -1,6 +1,7 @@
 package match
 
 import (
+	"regexp/syntax"
 	"slices"
 	"sync"
 	"unicode/utf8"
@@ -11,7 +12,8 @@ import (
 // them, and thrown away together when there are too many.
 type automaton struct {
 	abc      *alphabet
-	anchored bool // matches begin at the beginning only
+	anchored bool           // matches begin at the beginning only
+	looks    syntax.EmptyOp // what the programs ask for
 	most     int
 
 	// The programs, one behind the other.
@@ -53,6 +55,8 @@ type state struct {
 	pcs    []uint32 // that have just read a character, ascending
 	hits   []uint16 // programs with a match that ends before that character
 	live   []uint16 // programs that have a pc
+
+	stay *[256]bool // quiet: bytes that change nothing
 }
 
 func newAutomaton(abc *alphabet, most int, anchored bool) *automaton {
@@ -72,6 +76,7 @@ func (a *automaton) add(p *program, pattern int) {
 		a.insts = append(a.insts, in)
 		a.owner = append(a.owner, uint16(len(a.of)))
 	}
+	a.looks |= p.looks
 	a.of = append(a.of, pattern)
 	a.starts = append(a.starts, p.start+base)
 	a.mark = append(a.mark, make([]uint32, len(p.insts))...)
@@ -107,29 +112,35 @@ const (
 // that everything else is kept out of. With it goes the last place where
 // nothing was in progress, but for the one where it stops.
 func (a *automaton) run(st *state, text string, at, quietAt int, stop bool) (*state, int, int, why) {
-	abc := a.abc
+	table := &a.abc.table
 	for at < len(text) {
-		k, n := class(0), 1
+		var next *state
+		n := 1
 		if b := text[at]; b < utf8.RuneSelf {
-			k = abc.table[b]
+			next = st.next[table[b]].Load()
 		} else {
-			k, n = abc.at(text, at)
+			var c class
+			c, n = a.abc.at(text, at)
+			next = st.next[c].Load()
 		}
-		next := st.next[k].Load()
 		if next == nil {
 			return st, at, quietAt, unbuilt
 		}
 		st = next
 		at += n
-		switch st.sort {
-		case quiet:
-			if stop {
-				return st, at, quietAt, calm
-			}
-			quietAt = at
-		case hit:
+		if st.sort == busy {
+			continue
+		}
+		if st.sort == hit {
 			return st, at, quietAt, hitting
 		}
+		if stop {
+			return st, at, quietAt, calm
+		}
+		for at < len(text) && st.stay[text[at]] {
+			at++
+		}
+		quietAt = at
 	}
 	return st, at, quietAt, ended
 }
@@ -164,7 +175,7 @@ func (a *automaton) clear() {
 // build makes the state after st and a character.
 func (a *automaton) build(st *state, c class) *state {
 	abc := a.abc
-	looks := uint8(looksAt(st.before, abc.kind[c]))
+	looks := a.looksAt(st.before, abc.kind[c])
 	a.pcs, a.hits = a.pcs[:0], a.hits[:0]
 	a.newEpoch()
 	for _, pc := range st.pcs {
@@ -243,13 +254,30 @@ func (a *automaton) end(st *state) []uint16 {
 	a.pcs, a.hits = a.pcs[:0], a.hits[:0]
 	a.newEpoch()
 	for _, pc := range st.pcs {
-		a.advance(pc, none, uint8(looksAt(st.before, edge)))
+		a.advance(pc, none, a.looksAt(st.before, edge))
 	}
 	return slices.Clone(slices.Compact(a.hits))
 }
 
+// looksAt returns what holds between two characters and is asked for.
+func (a *automaton) looksAt(before, after kind) uint8 {
+	return uint8(looksAt(before, after) & a.looks)
+}
+
+// plain returns a kind that means the same to the programs and to more states.
+func (a *automaton) plain(before kind) kind {
+	switch {
+	case before == edge && a.looks&(syntax.EmptyBeginText|syntax.EmptyBeginLine) == 0,
+		before == newline && a.looks&syntax.EmptyBeginLine == 0,
+		before == word && a.looks&boundary == 0:
+		return other
+	}
+	return before
+}
+
 // intern returns the state of the builder's pcs and hits behind a character.
 func (a *automaton) intern(before kind) *state {
+	before = a.plain(before)
 	slices.Sort(a.hits)
 	a.hits = slices.Compact(a.hits)
 	a.key = append(a.key[:0], byte(before), byte(len(a.hits)), byte(len(a.hits)>>8))
@@ -278,8 +306,21 @@ func (a *automaton) intern(before kind) *state {
 		st.sort = hit
 	case len(st.pcs) == 0:
 		st.sort = quiet
+		st.stay = a.idle(before)
 	}
 	a.states[string(a.key)] = st
 	a.built++
 	return st
+}
+
+// idle returns the bytes that leave a quiet state as it is.
+func (a *automaton) idle(before kind) *[256]bool {
+	var stay [256]bool
+	for b := range 0x80 {
+		c := a.abc.table[b]
+		if a.plain(a.abc.kind[c]) == before {
+			stay[b] = a.anchored || len(a.begin(c, a.looksAt(before, a.abc.kind[c]))) == 0
+		}
+	}
+	return &stay
 }

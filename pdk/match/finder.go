@@ -1,6 +1,9 @@
 package match
 
-import "regexp/syntax"
+import (
+	"regexp/syntax"
+	"unicode/utf8"
+)
 
 // A thread is one way through a program: the instruction that it stands at and
 // where its match began.
@@ -18,24 +21,26 @@ type finder struct {
 
 	at    int      // the threads have read the text up to here
 	read  []thread // what they came to
-	found bool     // a match of lower priority than all of them
+	prev  kind     // of the character before, if sure
+	sure  bool
+	found bool // a match of lower priority than all of them
 	start int
 	end   int
 }
 
 // machine is what finders need while they run.
 type machine struct {
-	now    []thread // between two characters
-	stack  []uint32
-	sparse []uint32 // the instructions that now has been through …
-	seen   []uint32 // … and where seen lists them
+	now   []thread // between two characters
+	stack []uint32
+	mark  []uint32 // by instruction: the epoch that has been through it
+	epoch uint32
 }
 
-func newMachine(insts int) *machine { return &machine{sparse: make([]uint32, insts)} }
+func newMachine(insts int) *machine { return &machine{mark: make([]uint32, insts)} }
 
 // reset puts the finder at an offset, with nothing in progress.
 func (f *finder) reset(at int) {
-	f.at, f.read, f.found = at, f.read[:0], false
+	f.at, f.read, f.found, f.sure = at, f.read[:0], false, false
 }
 
 // next runs on until the next match is decided and returns whether one is; then
@@ -65,27 +70,34 @@ func (f *finder) skip(text string) {
 	for at < len(text) && !f.prog.first[text[at]] {
 		at++
 	}
+	f.sure = f.sure && at == f.at
 	f.at = at
 }
 
 // step lets the threads pass what stands between two characters and read the
 // second, or meet the end of the text.
 func (f *finder) step(m *machine, text string) {
-	abc, p := f.prog.abc, f.prog
-	after, c, size := edge, class(0), 0
+	p := f.prog
+	abc := p.abc
+	after, c, size, begins := edge, class(0), 0, false
 	if f.at < len(text) {
-		c, size = abc.at(text, f.at)
+		b := text[f.at]
+		if begins = p.first[b] && !f.found; b < utf8.RuneSelf {
+			c, size = abc.table[b], 1
+		} else {
+			c, size = abc.at(text, f.at)
+		}
 		after = abc.kind[c]
 	}
 	var looks syntax.EmptyOp
 	if p.looks != 0 {
-		looks = looksAt(abc.before(text, f.at), after)
+		looks = looksAt(f.before(text), after)
 	}
 	m.begin()
 	for _, t := range f.read {
 		m.add(p, t, looks)
 	}
-	if !f.found && after != edge {
+	if begins {
 		m.add(p, thread{p.start, f.at}, looks)
 	}
 	f.read = f.read[:0]
@@ -95,11 +107,20 @@ func (f *finder) step(m *machine, text string) {
 			f.match(t.start)
 			break // only what has priority goes on
 		}
-		if after != edge && abc.has(in.set, c) {
+		if after != edge && abc.sets[in.set][c>>6]>>(c&63)&1 != 0 {
 			f.read = append(f.read, thread{in.out, t.start})
 		}
 	}
+	f.prev, f.sure = after, after != edge
 	f.at += size
+}
+
+// before returns the kind of the character before the one that comes next.
+func (f *finder) before(text string) kind {
+	if !f.sure {
+		f.prev, f.sure = f.prog.abc.before(text, f.at), true
+	}
+	return f.prev
 }
 
 // match notes a match that ends where the finder stands.
@@ -130,7 +151,7 @@ func (f *finder) settle(m *machine, text string) (decided bool, open int) {
 	}
 	var before kind
 	if f.prog.looks != 0 {
-		before = f.prog.abc.before(text, f.at)
+		before = f.before(text)
 	}
 	first := f.outcome(m, before, other)
 	same := true
@@ -199,37 +220,40 @@ func (f *finder) outcome(m *machine, before, after kind) outcome {
 	return o
 }
 
-func (m *machine) begin() { m.now, m.seen = m.now[:0], m.seen[:0] }
-
-// add puts what follows t without a character into now, in order of priority.
-func (m *machine) add(p *program, t thread, looks syntax.EmptyOp) {
-	m.stack = append(m.stack[:0], t.pc)
-	for len(m.stack) > 0 {
-		pc := m.stack[len(m.stack)-1]
-		m.stack = m.stack[:len(m.stack)-1]
-		if !m.visit(pc) {
-			continue
-		}
-		in := &p.insts[pc]
-		switch in.op {
-		case opAlt:
-			m.stack = append(m.stack, in.arg, in.out)
-		case opLook:
-			if syntax.EmptyOp(in.look)&^looks == 0 {
-				m.stack = append(m.stack, in.out)
-			}
-		case opRead, opMatch:
-			m.now = append(m.now, thread{pc, t.start})
-		}
+func (m *machine) begin() {
+	m.now = m.now[:0]
+	if m.epoch++; m.epoch == 0 {
+		clear(m.mark)
+		m.epoch = 1
 	}
 }
 
-// visit reports whether pc is new, and remembers it.
-func (m *machine) visit(pc uint32) bool {
-	if i := m.sparse[pc]; int(i) < len(m.seen) && m.seen[i] == pc {
-		return false
+// add puts what follows t without a character into now, in order of priority.
+func (m *machine) add(p *program, t thread, looks syntax.EmptyOp) {
+	stack := m.stack[:0]
+	for pc := t.pc; ; {
+		if m.mark[pc] != m.epoch {
+			m.mark[pc] = m.epoch
+			in := &p.insts[pc]
+			switch in.op {
+			case opRead, opMatch:
+				m.now = append(m.now, thread{pc, t.start})
+			case opAlt:
+				stack = append(stack, in.arg)
+				pc = in.out
+				continue
+			case opLook:
+				if syntax.EmptyOp(in.look)&^looks == 0 {
+					pc = in.out
+					continue
+				}
+			}
+		}
+		if len(stack) == 0 {
+			break
+		}
+		pc = stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
 	}
-	m.sparse[pc] = uint32(len(m.seen))
-	m.seen = append(m.seen, pc)
-	return true
+	m.stack = stack
 }

@@ -95,7 +95,6 @@ type Set struct {
 // pattern is a member, compiled.
 type pattern struct {
 	Pattern
-	expr  string
 	prog  *program
 	loose *program   // what automata are made of; prog itself when that is as good
 	parts []*program // of loose, between its wide gaps
@@ -155,18 +154,10 @@ func Compile(patterns []Pattern, opts Options) (*Set, error) {
 
 func (p *pattern) compile(src Pattern, b *alphabetBuilder) error {
 	p.Pattern = src
-	wide, err := widen(src.Expr)
+	re, err := p.parse()
 	if err != nil {
 		return err
 	}
-	re, err := syntax.Parse(wide, syntax.Perl)
-	if err != nil {
-		return reason(err)
-	}
-	if src.Bound != Unbounded {
-		re = bounded(re, src.Bound)
-	}
-	p.expr = re.String()
 	if p.prog, err = load(re, b); err != nil {
 		return err
 	}
@@ -181,6 +172,22 @@ func (p *pattern) compile(src Pattern, b *alphabetBuilder) error {
 		}
 	}
 	return p.split(re, b)
+}
+
+// parse returns the bounded expression.
+func (p *pattern) parse() (*syntax.Regexp, error) {
+	wide, err := widen(p.Expr)
+	if err != nil {
+		return nil, err
+	}
+	re, err := syntax.Parse(wide, syntax.Perl)
+	if err != nil {
+		return nil, reason(err)
+	}
+	if p.Bound == Unbounded {
+		return re, nil
+	}
+	return bounded(re, p.Bound), nil
 }
 
 // split finds the parts of a loose expression. One that can be empty says
@@ -223,4 +230,10 @@ func (s *Set) ID(i int) string { return s.patterns[i].ID }
 
 // Expr returns what pattern i matches, in Go's syntax: with Unicode's classes
 // written out and with its bounds. Only \b still has two meanings.
-func (s *Set) Expr(i int) string { return s.patterns[i].expr }
+func (s *Set) Expr(i int) string {
+	re, err := s.patterns[i].parse()
+	if err != nil {
+		panic(err) // it was parsed before
+	}
+	return re.String()
+}

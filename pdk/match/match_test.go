@@ -124,6 +124,20 @@ func TestFitting(t *testing.T) {
 		if got := s.Fitting(text); !slices.Equal(got, want) {
 			t.Errorf("Fitting(%q) = %v, want %v", text, got, want)
 		}
+		for i := range len(text) {
+			if want != nil && !s.Beginning(text[:i]) {
+				t.Errorf("%q fits, and Beginning(%q) is false", text, text[:i])
+			}
+		}
+	}
+}
+
+func TestBeginning(t *testing.T) {
+	s := compile(t, Pattern{Expr: `show (?:me )?tickets?\.?`}, Pattern{Expr: `list`})
+	for text, want := range map[string]bool{"": true, "show": true, "show me ": true, "show them": false, "x": false, "show tickets.": true, "show tickets. ": false, "list": true, "lists": false} {
+		if got := s.Beginning(text); got != want {
+			t.Errorf("Beginning(%q) = %v", text, got)
+		}
 	}
 }
 

@@ -84,9 +84,11 @@ func (c *Scanner) Scan(text string, final bool) (found []Match, open int) {
 	} else {
 		open = c.pause(text, final)
 	}
-	slices.SortStableFunc(c.found, func(a, b Match) int {
-		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Pattern, b.Pattern))
-	})
+	if len(c.found) > 1 {
+		slices.SortStableFunc(c.found, func(a, b Match) int {
+			return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Pattern, b.Pattern))
+		})
+	}
 	return c.found, open
 }
 

@@ -36,6 +36,23 @@ func (s *Set) Occurring(text string) []int {
 func (s *Set) Fitting(text string) []int {
 	w := whole{set: s, text: text}
 	a := s.fit
+	for _, p := range a.end(s.fitted(text)) {
+		q := a.of[p]
+		w.sure(q, s.patterns[q].exact(), func(f *finder) bool { return f.fits(w.machine, text) })
+	}
+	return w.list()
+}
+
+// Beginning reports whether a text that begins like this may fit a pattern. It
+// is false only if no continuation does.
+func (s *Set) Beginning(text string) bool {
+	return len(s.fitted(text[:complete(text)]).pcs) > 0
+}
+
+// fitted returns the state in which text leaves the automaton of what began at
+// the beginning. It reads no further than something is in progress.
+func (s *Set) fitted(text string) *state {
+	a := s.fit
 	st, at := a.root(edge), 0
 	for at < len(text) && len(st.pcs) > 0 {
 		var reason why
@@ -43,11 +60,7 @@ func (s *Set) Fitting(text string) []int {
 			a.follow(st, text, at)
 		}
 	}
-	for _, p := range a.end(st) {
-		q := a.of[p]
-		w.sure(q, s.patterns[q].exact(), func(f *finder) bool { return f.fits(w.machine, text) })
-	}
-	return w.list()
+	return st
 }
 
 // whole is one look at a whole text.
@@ -160,25 +173,3 @@ func (f *finder) fits(m *machine, text string) bool {
 	}
 	return false
 }
-
-// Warm builds the part of the automata that most texts need. A guest does it
-// when it is configured, so that it is part of the image that every call begins
-// with.
-func (s *Set) Warm() {
-	s.Occurring(page)
-	s.Fitting(page)
-	s.Scanner().Scan(page, true)
-}
-
-const page = `My parcel has not arrived yet, and I was told to show the order number. It's
-ORD-5510, placed on 14 September 2026 at 08:12 for $54.20; the ticket is TKT-1001. Could you
-please look up what happened, who is working on it, and when I can expect an answer? I have
-already written 3 times: on 2026-09-10, on 2026-09-12 and yesterday. "We'll call you back,"
-they said (nobody did). You may reach me by e-mail, or at home after 17:30.
-
-The device doesn't switch on; I charged it overnight, tried another cable and pressed both
-buttons for 10 seconds. Before I give up, explain how to get a replacement, which documents
-you need, and whether the refund of 25% applies. Kind regards, Zoë from Zürich – thanks!
-List all open tickets, summarize their status, quickly just verify whether every quote of
-the complete history is exact, including details of the customer and the assigned agent.
-`

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"weir/abi"
@@ -29,7 +30,7 @@ func (s *screen) look(q *abi.CheckInputRequest) findings {
 		f.history = s.critical.matching(assistantText(q.History))
 	}
 	if s.readOnlyAllowOverride {
-		f.allow = s.allow.fitting(normalise(q.Text))
+		f.allow = s.allow.fitting(q.Text)
 	}
 	return f
 }
@@ -42,19 +43,32 @@ func (r *rules) matching(text string) []int {
 	return r.set.Occurring(text)
 }
 
-// fitting returns the rules that text is a match of, as a whole.
-func (r *rules) fitting(text string) []int {
+// fitting returns the rules that a turn is a match of, as a whole and with its
+// white space normalised. Most turns do not even begin like one.
+func (r *rules) fitting(turn string) []int {
 	if r.set == nil {
 		return nil
 	}
-	return r.set.Fitting(text)
+	if head := turn[:runeStart(turn, 64)]; !r.set.Beginning(normalise(head)) {
+		return nil
+	}
+	return r.set.Fitting(normalise(turn))
+}
+
+// runeStart returns n, or the start of the character that n is inside of.
+func runeStart(s string, n int) int {
+	n = min(n, len(s))
+	for n > 0 && n < len(s) && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return n
 }
 
 // warm prepares the sets for ordinary turns.
 func (s *screen) warm() {
 	for _, r := range []rules{s.critical, s.allow} {
 		if r.set != nil {
-			r.set.Warm()
+			r.set.WarmWhole()
 		}
 	}
 }
@@ -78,15 +92,23 @@ const maxTemplateChars = 500
 // spaces, or nothing when that is too long for any template.
 func normalise(text string) string {
 	b := make([]byte, 0, min(len(text), maxTemplateChars))
-	n := 0
-	for word := range strings.FieldsSeq(text) {
-		if n > 0 {
-			b = append(b, ' ')
-			n++
+	n, gap := 0, false
+	for _, r := range text {
+		if r == ' ' || r < '0' && unicode.IsSpace(r) || r >= utf8.RuneSelf && unicode.IsSpace(r) {
+			gap = n > 0
+			continue
 		}
-		b = append(b, word...)
-		if n += utf8.RuneCountInString(word); n > maxTemplateChars {
+		if gap {
+			b = append(b, ' ')
+			n, gap = n+1, false
+		}
+		if n++; n > maxTemplateChars {
 			return ""
+		}
+		if r < utf8.RuneSelf {
+			b = append(b, byte(r))
+		} else {
+			b = utf8.AppendRune(b, r)
 		}
 	}
 	return string(b)

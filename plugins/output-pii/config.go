@@ -12,8 +12,8 @@ import (
 
 // guard is the guardrail with its configuration, compiled.
 type guard struct {
-	finders []recogniser // one for each pattern of the set
-	set     *match.Set
+	finders []recogniser   // one for each pattern
+	scanner *match.Scanner // used again and again: a guest is never called twice at once
 }
 
 // lookBehind is enough for the one character that \b looks at.
@@ -30,12 +30,14 @@ func readConfig(raw abi.Raw) (*guard, error) {
 	if err == nil && len(g.finders) == 0 {
 		err = errors.New("entities: expected at least one of " + entityNames())
 	}
-	if err == nil {
-		g.set, err = match.Compile(g.patterns(), match.Options{})
-	}
 	if err != nil {
 		return nil, errors.New("config: " + err.Error())
 	}
+	set, err := match.Compile(g.patterns(), match.Options{})
+	if err != nil {
+		return nil, err
+	}
+	g.scanner = set.Scanner()
 	return g, nil
 }
 

@@ -21,7 +21,7 @@ type guard struct {
 //	     ▲ what \b looks at
 func (g *guard) answer(q *abi.CheckOutputRequest) *abi.CheckOutputReply {
 	text, base := joined(q)
-	c := g.answers.Scanner()
+	c := g.streamed
 	c.Reset(text, base)
 	found, open := c.Scan(text, q.Final)
 	m, ok := g.first(c, found, q.Final)
@@ -54,7 +54,7 @@ func (g *guard) first(c *match.Scanner, found []match.Match, final bool) (match.
 		return match.Match{}, false
 	}
 	m := found[0]
-	for i := range g.answers.Len() {
+	for i := range g.patterns {
 		if final {
 			break
 		}

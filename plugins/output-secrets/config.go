@@ -14,10 +14,12 @@ import (
 // config is the operator's configuration, compiled.
 type config struct {
 	patterns []match.Pattern
-	answers  *match.Set // with bounds: what is held back ends somewhere
-	displays *match.Set // without: a display is whole, and all of a secret goes
 	notice   string
 	maxSpan  int // the most that an unbounded repetition in an answer reads
+
+	// A guest is never called twice at once, so it uses its scanners again.
+	streamed  *match.Scanner // with bounds: what is held back ends somewhere
+	displayed *match.Scanner // without: a display is whole, and all of a secret goes
 }
 
 const (
@@ -111,14 +113,21 @@ func (c *config) compile() (err error) {
 		p.Bound, p.Minimal = c.maxSpan, true
 		whole[i] = match.Pattern{ID: p.ID, Expr: p.Expr, Bound: match.Unbounded}
 	}
-	c.answers, err = match.Compile(c.patterns, match.Options{})
-	if err == nil {
-		c.displays, err = match.Compile(whole, match.Options{})
-	}
-	if e, ok := errors.AsType[*match.ExprError](err); ok {
-		return at("patterns", at("["+strconv.Itoa(e.Pattern)+"]", e.Reason))
+	if c.streamed, err = scanner(c.patterns); err == nil {
+		c.displayed, err = scanner(whole)
 	}
 	return err
+}
+
+func scanner(patterns []match.Pattern) (*match.Scanner, error) {
+	set, err := match.Compile(patterns, match.Options{})
+	if e, ok := errors.AsType[*match.ExprError](err); ok {
+		return nil, at("patterns", at("["+strconv.Itoa(e.Pattern)+"]", e.Reason))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return set.Scanner(), nil
 }
 
 const configSchema = `{

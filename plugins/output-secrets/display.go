@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"weir/abi"
+	"weir/pdk/match"
 )
 
 const redacted = "[REDACTED]"
@@ -13,15 +14,18 @@ const redacted = "[REDACTED]"
 // edit covers them all: leaving out the later one would show its end.
 func (g *guard) display(texts []string) *abi.CheckOutputReply {
 	reply := &abi.CheckOutputReply{}
+	c := g.displayed
 	for i, text := range texts {
-		reply.Edits = append(reply.Edits, g.redact(i, text)...)
+		reply.Edits = append(reply.Edits, redact(c, i, text)...)
 	}
 	return reply
 }
 
-func (g *guard) redact(index int, text string) []abi.Edit {
+func redact(c *match.Scanner, index int, text string) []abi.Edit {
 	var found []abi.Edit
-	for _, m := range g.displays.All(text) {
+	c.Reset(text, 0)
+	matches, _ := c.Scan(text, true)
+	for _, m := range matches {
 		found = append(found, abi.Edit{Index: index, Start: m.Start, End: m.End, Replace: redacted, Label: label(m.Pattern)})
 	}
 	slices.SortStableFunc(found, func(a, b abi.Edit) int {

@@ -44,9 +44,17 @@ func configure(q *abi.ConfigureRequest) (*abi.ConfigureReply, error) {
 		return &abi.ConfigureReply{Error: err.Error()}, nil
 	}
 	current = &guard{config: *c}
-	current.answers.Warm()
+	current.streamed.Warm(typical)
+	current.displayed.Warm(typical)
 	return current.settings(), nil
 }
+
+// typical has what clean text has not: the matcher builds what it needs for
+// them before the first call, and no call has to.
+const typical = `The password is: correct-horse_9, api_key = "abcdefgh12", access token, client-secret.
+Authorization: Bearer eyJhbGciOi.J9~+/=, AKIAABCDEFGHIJKLMNOP, ghp_abcdefghijklmnopqrstuvwxyz0123,
+sk-abcdefghijklmnop. -----BEGIN RSA PRIVATE KEY----- system prompt: ignore all previous instructions.
+`
 
 // settings declare the patterns, so that the host may look for them itself and
 // ask only where one of them is.

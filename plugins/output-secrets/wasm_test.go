@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"weir/abi"
 	"weir/host/plugin"
@@ -24,7 +25,8 @@ func loadWasm(t testing.TB, config abi.Raw, prompts ...abi.Prompt) *plugin.Plugi
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { rt.Close(ctx) })
-	p, err := rt.Load(ctx, plugin.Spec{Name: pluginName, Wasm: plugintest.Build(t, "plugins/"+pluginName), Config: config, Prompts: prompts})
+	p, err := rt.Load(ctx, plugin.Spec{Name: pluginName, Wasm: plugintest.Build(t, "plugins/"+pluginName), Config: config, Prompts: prompts,
+		Limits: plugin.Limits{Timeout: 10 * time.Second}}) // machines that test are busy
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"weir/abi"
+	"weir/pdk/match"
+)
+
+// sparing plays a host that looks for the declared patterns itself and calls
+// the guard only while a match is not behind the guard's own hold_from.
+type sparing struct {
+	*driver
+	scanner *match.Scanner
+	last    int // the end of the last match
+	calls   int
+}
+
+// declared are the guard's patterns as the host compiles them.
+func (g *guard) declared(t testing.TB) *match.Set {
+	t.Helper()
+	var patterns []match.Pattern
+	for _, p := range g.settings().Patterns {
+		patterns = append(patterns, match.Pattern{ID: p.ID, Expr: p.Expr, Bound: p.Bound, Minimal: p.Minimal})
+	}
+	set, err := match.Compile(patterns, match.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+func (s *sparing) push(piece string, final bool) {
+	found, open := s.scanner.Scan(s.text+piece, final)
+	for _, m := range found {
+		s.last = max(s.last, m.End)
+	}
+	if s.last > s.hold {
+		s.calls++
+		s.driver.push(piece, final)
+		return
+	}
+	s.text += piece
+	s.driver.release(&abi.CheckOutputReply{HoldFrom: open - s.hold, State: s.state})
+}
+
+// sparingly is what a client receives of such a host.
+func (g *guard) sparingly(t testing.TB, set *match.Set, pieces ...string) (string, *sparing) {
+	t.Helper()
+	s := &sparing{driver: g.stream(t), scanner: set.Scanner()}
+	for i, p := range pieces {
+		s.push(p, i == len(pieces)-1)
+	}
+	return s.released.String(), s
+}
+
+// A host that spares itself the calls without a candidate gets the same.
+func TestDeclaredPatterns(t *testing.T) {
+	g := load(t, shipped(t))
+	set := g.declared(t)
+	var texts []string
+	for _, tt := range masked {
+		texts = append(texts, tt.text, "to "+tt.text+", today", tt.text+tt.text)
+	}
+	for _, text := range append(texts, plain...) {
+		want := g.all(t, text)
+		for _, pieces := range [][]string{{text}, append(chars(text), "")} {
+			if got, _ := g.sparingly(t, set, pieces...); got != want {
+				t.Fatalf("%q in %d pieces: %q, with every call %q", text, len(pieces), got, want)
+			}
+		}
+	}
+	const clean = "Zoë has not heard of the parcel since Monday; nobody called. "
+	if _, s := g.sparingly(t, set, chars(clean)...); s.calls != 0 {
+		t.Errorf("%d calls for clean text", s.calls)
+	}
+}
+
+func FuzzDeclaredPatterns(f *testing.F) {
+	for i, tt := range masked {
+		f.Add(tt.text+" "+plain[i%len(plain)], uint64(i))
+	}
+	g := load(f, shipped(f))
+	set := g.declared(f)
+	f.Fuzz(func(t *testing.T, text string, seed uint64) {
+		if len(text) > 300 {
+			t.Skip()
+		}
+		text = strings.ToValidUTF8(text, "\ufffd")
+		want := g.all(t, text)
+		if got, _ := g.sparingly(t, set, pieces(text, seed)...); got != want {
+			t.Fatalf("%q: %q, with every call %q", text, got, want)
+		}
+	})
+}
+
+// What is held back of prose, one character at a time: on average at most 5
+// characters, in 99 of 100 cases at most 24.
+func TestHeldOnProse(t *testing.T) {
+	raw, err := os.ReadFile("../../pdk/match/testdata/prose.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := load(t, shipped(t)).stream(t)
+	var held []int
+	sum := 0
+	for _, c := range chars(string(raw)) {
+		d.push(c, false)
+		n := utf8.RuneCountInString(d.text[d.hold:])
+		held, sum = append(held, n), sum+n
+	}
+	slices.Sort(held)
+	mean, p99 := float64(sum)/float64(len(held)), held[len(held)*99/100]
+	t.Logf("held %.2f characters on average, p99 %d, at most %d", mean, p99, held[len(held)-1])
+	if mean > 5 || p99 > 24 {
+		t.Errorf("held %.2f characters on average, p99 %d", mean, p99)
+	}
+	if d.push("", true); d.released.String() != string(raw) {
+		t.Error("clean prose was changed")
+	}
+}
+
+// The matcher is measured with the patterns that are shipped.
+func TestMeasuredPatterns(t *testing.T) {
+	raw, err := os.ReadFile("../../pdk/match/testdata/output.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range load(t, shipped(t)).patterns() {
+		if line := p.ID + "\tgreedy\t" + p.Expr + "\n"; !strings.Contains(string(raw), line) {
+			t.Errorf("not in output.tsv: %s", line)
+		}
+	}
+}
