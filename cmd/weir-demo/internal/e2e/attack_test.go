@@ -24,7 +24,7 @@ func TestSecretOverTurns(t *testing.T) {
 		}
 		c.text("DEMOSECRET").text("1234567890").end("stop")
 	}}
-	s := start(t, setup{model: m}).ask(t, user("Hello"))
+	s := shared(t, m, nil).ask(t, user("Hello"))
 	if s.text() != "It is "+cutNotice || strings.Contains(string(s.raw), "DEMO") {
 		t.Errorf("%q", s.text())
 	}
@@ -215,7 +215,7 @@ func cacheIn(dir string) func(string) string {
 // free again afterwards.
 func TestCapacity(t *testing.T) {
 	m := &model{guard: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }}
-	w := start(t, setup{model: m})
+	w := shared(t, m, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	full := 0

@@ -32,7 +32,7 @@ func TestPluginCallOfShippedModules(t *testing.T) {
 			t.Parallel()
 			args := append([]string{"plugin", "call", filepath.Join(dir, "plugins", "dist", name+".wasm"), "--cache", cache}, tc.args...)
 			c := launch(t, nil, strings.NewReader(tc.stdin), args...)
-			if code := c.wait(t, 30*time.Second); code != 0 || !json.Valid([]byte(c.stdout.String())) || !strings.Contains(c.stdout.String(), tc.want) {
+			if code := c.wait(t, time.Minute); code != 0 || !json.Valid([]byte(c.stdout.String())) || !strings.Contains(c.stdout.String(), tc.want) {
 				t.Errorf("code %d, %s\n%s", code, c.stdout, c.stderr)
 			}
 			bad := launch(t, nil, strings.NewReader(`{"text":`), args...)
@@ -78,7 +78,7 @@ func TestCommandsRefuse(t *testing.T) {
 	} {
 		t.Run(strings.Join(tc.args, " "), func(t *testing.T) {
 			c := launch(t, tc.env, strings.NewReader("{}"), tc.args...)
-			if code := c.wait(t, 30*time.Second); code != tc.code || !strings.Contains(c.stderr.String(), tc.want) {
+			if code := c.wait(t, time.Minute); code != tc.code || !strings.Contains(c.stderr.String(), tc.want) {
 				t.Errorf("code %d, want %d with %q\n%s", code, tc.code, tc.want, c.stderr)
 			}
 			noSecrets(t, "the output", c.stdout.String()+c.stderr.String())

@@ -15,7 +15,7 @@ import (
 
 // The four conversations of the demo, as the demo's gateway judges them.
 func TestDemoConversations(t *testing.T) {
-	w := start(t, setup{})
+	w := shared(t, nil, nil)
 	var out strings.Builder
 	g := gateway.New(gateway.Options{Address: w.addr, Key: serviceKey, Out: &out})
 	defer g.Close()
@@ -26,7 +26,7 @@ func TestDemoConversations(t *testing.T) {
 
 // 2.4 to 2.8, read by both consumers (10.2, 10.3).
 func TestConversations(t *testing.T) {
-	w := start(t, setup{})
+	w := shared(t, nil, nil)
 	tools := func(names ...string) (order []string) {
 		for _, n := range names {
 			order = append(order, "TOOL_START tickets_mcp__"+n, "TOOL_END tickets_mcp__"+n)
@@ -143,7 +143,7 @@ func checkConsumers(t *testing.T, s *transcript) {
 // The evaluator's request has no request id and one more header; the step
 // types are a filter of steps only (2.3).
 func TestEvaluatorsRequestAndFilters(t *testing.T) {
-	w := start(t, setup{})
+	w := shared(t, nil, nil)
 	for query, want := range map[string]int{
 		"":                                     7,
 		"?filter_steps=":                       0,

@@ -45,7 +45,7 @@ func (s *transcript) failedRun(t *testing.T, block string) {
 func TestModelFailures(t *testing.T) {
 	const internal = "gpu-7.canary.internal"
 	upstream := &swap{}
-	w := start(t, setup{model: upstream})
+	w := shared(t, upstream, nil)
 	for name, tc := range map[string]struct {
 		agent func(c *chat)
 		text  string // released before
@@ -76,7 +76,6 @@ func TestModelFailures(t *testing.T) {
 			noSecrets(t, "the stream", string(s.raw))
 		})
 	}
-	w.stop()
 	noSecrets(t, "the log", w.log.String())
 }
 
@@ -107,7 +106,7 @@ func TestClientLeaves(t *testing.T) {
 	defer own.Close()
 	upstream, desk := &swap{}, &swap{}
 	desk.set(own)
-	w := start(t, setup{model: upstream, desk: desk})
+	w := shared(t, upstream, desk)
 	for name, prepare := range map[string]func(h *hook){
 		"model silent": func(h *hook) { upstream.set(&model{agent: func(c *chat, _ int) { h.hang(c.r.Context()) }}) },
 		"model stalls": func(h *hook) {
@@ -193,12 +192,12 @@ func (w *world) raw(t testing.TB, question string) string {
 
 // A client that leaves while text is on its way leaves no goroutine behind.
 func TestLeavingLeavesNothing(t *testing.T) {
-	w := start(t, setup{model: &model{agent: func(c *chat, _ int) {
+	w := shared(t, &model{agent: func(c *chat, _ int) {
 		for c.r.Context().Err() == nil {
 			c.text("More and more of it, without an end. ")
 			time.Sleep(time.Millisecond)
 		}
-	}}})
+	}}, nil)
 	leave := func() {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -235,8 +234,7 @@ func TestToolErrors(t *testing.T) {
 	defer own.Close()
 	upstream, desk := &swap{}, &swap{}
 	desk.set(own)
-	w := start(t, setup{model: upstream, desk: desk,
-		config: func(c string) string { return replace(t, c, `# call_timeout = "30s"`, `call_timeout = "200ms"`) }})
+	w := shared(t, upstream, desk)
 	for name, tc := range map[string]struct {
 		call  string
 		desk  func(w http.ResponseWriter, r *http.Request) bool
@@ -436,7 +434,7 @@ func TestWorkflowFails(t *testing.T) {
 func TestClassifierUnavailable(t *testing.T) {
 	m := says("Fine.")
 	m.guard = func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "canary", 503) }
-	w := start(t, setup{model: m})
+	w := shared(t, m, nil)
 	s := w.ask(t, user("How are you?"))
 	if d := s.decision(t, inputDecision); s.text() != blockMessage || d["llm_blocked"] != true || d["classifier_available"] != false || d["decision_source"] != "llm" {
 		t.Errorf("%q %v", s.text(), d)
@@ -464,7 +462,7 @@ func TestBudget(t *testing.T) {
 	m.agent = func(c *chat, n int) {
 		c.text("Once more. ").call(0, "search_tickets", "{}").end("tool_calls")
 	}
-	w := start(t, setup{model: m})
+	w := shared(t, m, nil)
 	s := w.ask(t, user("Hello"))
 	if s.count("TOOL_END") != 20 || m.agentCalls.Load() != 21 ||
 		!strings.HasSuffix(s.text(), "Once more. The agent could not produce a final answer within 20 tool calls.") {

@@ -20,7 +20,7 @@ import (
 // refusal. 401 comes before anything that tells routes apart.
 func TestRawRequests(t *testing.T) {
 	m := says("RAN")
-	w := start(t, setup{model: m})
+	w := shared(t, m, nil)
 	const (
 		key  = "Authorization: Bearer " + serviceKey + "\r\n"
 		id   = "x-authenticated-user-id: " + userID + "\r\n"
@@ -109,7 +109,6 @@ func TestRawRequests(t *testing.T) {
 			}
 		})
 	}
-	w.stop()
 	noSecrets(t, "the log", w.log.String())
 }
 
@@ -130,7 +129,7 @@ func (c *wire) response() (status, raw string, err error) {
 // 1.3 and 2.1 as a client gets them, with nothing run and nothing quoted.
 func TestBadBodies(t *testing.T) {
 	m := says("RAN")
-	w := start(t, setup{model: m})
+	w := shared(t, m, nil)
 	for body, want := range map[string]string{
 		`{"messages":[]}`: "at least one chat message is required",
 		`{"messages":[{"role":"system","content":"canary"}]}`:                             "only user and assistant chat roles are accepted",
@@ -290,7 +289,7 @@ func TestManyStreams(t *testing.T) {
 		last := req.Messages[len(req.Messages)-1].Content
 		c.text("You said ").text(last).text(", and your mail is someone@example.org.").end("stop")
 	}}
-	w := start(t, setup{model: m})
+	w := shared(t, m, nil)
 	before := ours()
 	var all sync.WaitGroup
 	for i := range streams {

@@ -29,6 +29,7 @@ import (
 
 func TestMain(m *testing.M) {
 	code := m.Run()
+	stopCommon()
 	client.CloseIdleConnections()
 	if bin.dir != "" {
 		_ = os.RemoveAll(bin.dir)
@@ -228,6 +229,66 @@ func start(t testing.TB, s setup) *world {
 	return w
 }
 
+// common is the world of all tests that want the shipped configuration: its
+// neighbours are exchanged and the host stays. Tests that use it do not run in
+// parallel.
+var common struct {
+	world       *world
+	model, desk *swap
+	close       []func()
+}
+
+// shared returns the common world with these neighbours; nil is the usual one.
+func shared(t testing.TB, model, desk http.Handler) *world {
+	t.Helper()
+	if desk == nil {
+		own := tickets.New(tickets.Options{Key: mcpKey})
+		t.Cleanup(own.Close)
+		desk = own
+	}
+	if model == nil {
+		model = scripted.New(scripted.Options{GuardTemplate: guardTemplate(t)})
+	}
+	if common.world == nil {
+		common.model, common.desk = &swap{}, &swap{}
+		common.model.set(model)
+		common.desk.set(desk)
+		forever := &keeper{TB: t}
+		common.world = start(forever, setup{model: common.model, desk: common.desk, config: func(c string) string {
+			return replace(t, c, `# call_timeout = "30s"`, `call_timeout = "200ms"`)
+		}})
+		common.close = forever.cleanups
+	}
+	common.model.set(model)
+	common.desk.set(desk)
+	return common.world
+}
+
+// keeper is a test that ends when all have ended.
+type keeper struct {
+	testing.TB
+	cleanups []func()
+}
+
+func (k *keeper) Cleanup(f func())         { k.cleanups = append(k.cleanups, f) }
+func (k *keeper) Context() context.Context { return context.Background() }
+
+func (k *keeper) TempDir() string {
+	dir, err := os.MkdirTemp("", "weir-e2e")
+	if err != nil {
+		k.Fatal(err)
+	}
+	k.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// stopCommon stops the common world.
+func stopCommon() {
+	for _, f := range slices.Backward(common.close) {
+		f()
+	}
+}
+
 // buffer is a bytes.Buffer that goroutines may share.
 type buffer struct {
 	mu sync.Mutex
@@ -320,7 +381,7 @@ func (c *child) wait(t testing.TB, limit time.Duration) int {
 func (c *child) address(t testing.TB) string {
 	t.Helper()
 	var addr string
-	eventually(t, 20*time.Second, func() bool {
+	eventually(t, time.Minute, func() bool { // a cold cache compiles
 		select {
 		case <-c.ended:
 			t.Fatalf("it ended with %d:\n%s", c.code, c.stderr)

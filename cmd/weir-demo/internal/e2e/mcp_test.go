@@ -76,7 +76,7 @@ func TestMCPServerRestarts(t *testing.T) {
 		desk.set(own)
 	}
 	fresh()
-	w := start(t, setup{desk: desk})
+	w := shared(t, nil, desk)
 	ask := func(want string) {
 		t.Helper()
 		if s := w.ask(t, user("Show me my open tickets.")); !strings.Contains(s.text(), want) {

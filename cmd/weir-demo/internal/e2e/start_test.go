@@ -112,7 +112,7 @@ func TestRefusesToStart(t *testing.T) {
 				c.address(t)
 				return
 			}
-			if code := c.wait(t, 30*time.Second); code != 1 || c.stdout.String() != "" {
+			if code := c.wait(t, time.Minute); code != 1 || c.stdout.String() != "" {
 				t.Errorf("code %d, stdout %q", code, c.stdout)
 			}
 			said := refusals(c.stderr.String())
@@ -180,11 +180,11 @@ func TestInterruptedStart(t *testing.T) {
 	c := launch(t, env, nil, "serve", "--config", deployment(t, nil, nil))
 	select {
 	case <-waiting:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("it does not connect")
 	}
 	interrupt(t, c)
-	if code := c.wait(t, 3*time.Second); code != 1 || len(refusals(c.stderr.String())) == 0 {
+	if code := c.wait(t, 10*time.Second); code != 1 || len(refusals(c.stderr.String())) == 0 {
 		t.Errorf("code %d:\n%s", code, c.stderr)
 	}
 }

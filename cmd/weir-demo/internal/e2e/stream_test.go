@@ -17,7 +17,7 @@ import (
 func TestDeltasArriveProgressively(t *testing.T) {
 	const sentence = "Sentence number %03d of a long and entirely harmless answer about tickets. "
 	say := make(chan string)
-	w := start(t, setup{model: &model{agent: func(c *chat, n int) {
+	w := shared(t, &model{agent: func(c *chat, n int) {
 		if n == 0 {
 			c.call(0, "search_tickets", `{"status":"open"}`).end("tool_calls")
 			return
@@ -26,7 +26,7 @@ func TestDeltasArriveProgressively(t *testing.T) {
 			c.text(text)
 		}
 		c.end("stop")
-	}}})
+	}}, nil)
 	b := blocksOf(w.open(t.Context(), t, user("Show me my open tickets.")))
 	b.until(t, `"type":"TOOL_END"`) // the model has not said a word yet
 	var want, got strings.Builder
@@ -103,7 +103,7 @@ func escape(text string) string {
 func TestSecretsSplitAnywhere(t *testing.T) {
 	const notice = "I can't share the rest of that response because it may contain sensitive information."
 	upstream := &swap{}
-	w := start(t, setup{model: upstream})
+	w := shared(t, upstream, nil)
 	for name, tc := range map[string]struct {
 		before, secret, after string
 		want                  string
@@ -169,7 +169,7 @@ func TestCleanTextIsUntouched(t *testing.T) {
 		}
 		c.end("stop")
 	}
-	w := start(t, setup{model: m})
+	w := shared(t, m, nil)
 	for n := range 2 * len(texts) {
 		s := w.ask(t, user("What is it?"))
 		if want := texts[n/2]; s.text() != want || s.page.Text != want || s.eval.Text != want || s.page.Err+s.eval.Err != "" {
@@ -206,7 +206,7 @@ func TestOddUpstreamStream(t *testing.T) {
 		}
 		c.text("Done: ë.").end("stop")
 	}}
-	s := start(t, setup{model: m}).ask(t, user("Compare the two."))
+	s := shared(t, m, nil).ask(t, user("Compare the two."))
 	if s.text() != "Looking … Done: ë." || s.count("TOOL_END") != 2 || bytes.Contains(s.raw, []byte("SECRETTHOUGHT")) {
 		t.Errorf("got %q, %d tools", s.text(), s.count("TOOL_END"))
 	}
@@ -254,7 +254,7 @@ func TestNumbersKeepTheirText(t *testing.T) {
 		}
 		c.text("ok").end("stop")
 	}}
-	s := start(t, setup{model: m}).ask(t, user("Hello"))
+	s := shared(t, m, nil).ask(t, user("Hello"))
 	if got := string(s.eval.ToolCalls[0].Payload.Data.Input); got != args {
 		t.Errorf("the step shows %s", got)
 	}
@@ -265,7 +265,7 @@ func TestNumbersKeepTheirText(t *testing.T) {
 
 // HEAD and GET of the route are no stream, and a stream is not compressed.
 func TestMethodsOfTheRoute(t *testing.T) {
-	w := start(t, setup{})
+	w := shared(t, nil, nil)
 	for method, want := range map[string]int{"GET": 405, "HEAD": 405, "PUT": 405, "OPTIONS": 405, "DELETE": 405} {
 		req := w.request(t.Context(), t, user("x"))
 		req.Method = method
