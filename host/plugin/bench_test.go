@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tetratelabs/wazero"
+
 	"weir/abi"
 	"weir/host/plugin"
 	. "weir/host/plugin/plugintest"
@@ -179,5 +181,43 @@ func BenchmarkCheck(b *testing.B) {
 		if _, _, err := p.CheckInput(context.Background(), req); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// FAULTS P4: what limits cost, against wazero without any and with its own
+// deadline. The ratios are those of medians in one run.
+func BenchmarkMetering(b *testing.B) {
+	text := strings.Repeat("some text ", 100)
+	request := (&abi.CheckInputRequest{Call: abi.Call{Now: 1, Seed: "1"}, Text: text}).AppendJSON(nil)
+	for name, wasm := range map[string][]byte{
+		"loop": counting(1_000_000),
+		"go":   Build(b, "host/plugin/testdata/probe"),
+	} {
+		b.Run(name, func(b *testing.B) {
+			metered := load(b, plugin.Spec{Wasm: wasm, Limits: plugin.Limits{Timeout: time.Minute}})
+			bare := newPlain(b, wasm, wazero.NewRuntimeConfig(), wazero.NewModuleConfig())
+			closing := newPlain(b, wasm, wazero.NewRuntimeConfig().WithCloseOnContextDone(true), wazero.NewModuleConfig())
+			deadline, cancel := context.WithTimeout(context.Background(), time.Hour)
+			defer cancel()
+			var times [3]plugin.Times
+			for b.Loop() {
+				for n, call := range []func() error{
+					func() error {
+						return plugin.CallAgain(metered, abi.HookCheckInput, request)
+					},
+					func() error { _, err := bare.call(context.Background(), abi.HookCheckInput, request); return err },
+					func() error { _, err := closing.call(deadline, abi.HookCheckInput, request); return err },
+				} {
+					begun := time.Now()
+					if err := call(); err != nil {
+						b.Fatal(err)
+					}
+					times[n].Add(time.Since(begun))
+				}
+			}
+			base := float64(times[1].Median())
+			b.ReportMetric(float64(times[0].Median())/base, "x-metered")
+			b.ReportMetric(float64(times[2].Median())/base, "x-close-on-done")
+		})
 	}
 }

@@ -38,6 +38,12 @@ func CallWithoutReset(p *Plugin, hook abi.Hook, request []byte) ([]byte, error) 
 	return answer, err
 }
 
+// CallAgain is a call on the same instance, without a reset.
+func CallAgain(p *Plugin, hook abi.Hook, request []byte) error {
+	_, err := CallWithoutReset(p, hook, request)
+	return err
+}
+
 // Compiled counts the modules that a runtime has compiled since its start, and
 // Images the images that it holds.
 func Compiled(r *Runtime) int64 { return r.compiled.Load() }
@@ -123,6 +129,12 @@ func (t *Times) Add(d time.Duration) {
 	if len(t.all) < cap(t.all) {
 		t.all = append(t.all, d)
 	}
+}
+
+// Median is the middle one.
+func (t *Times) Median() time.Duration {
+	slices.Sort(t.all)
+	return t.all[len(t.all)/2]
 }
 
 // Report gives the median and the 99th percentile.

@@ -7,7 +7,9 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"weir/abi"
 	"weir/host/plugin"
@@ -102,9 +104,9 @@ func TestFreshStateGoGuest(t *testing.T) {
 	wasm := Build(t, "host/plugin/testdata/probe")
 	for _, method := range methods() {
 		t.Run(string(method), func(t *testing.T) {
-			p := withReset(t, method, plugin.Spec{Wasm: wasm, Limits: plugin.Limits{Instances: 1}})
+			p := withReset(t, method, plugin.Spec{Wasm: wasm, Limits: plugin.Limits{Instances: 1, Timeout: time.Minute}})
 			first := ""
-			for n := range soak(t, 2000) {
+			for n := range soak(t, 1000) {
 				secret := secretOf(n)
 				found, err := probe(t, p, abi.Call{Now: 1, Seed: "1"}, "keep "+secret)
 				if err != nil {
@@ -237,6 +239,47 @@ func TestCompilesOnce(t *testing.T) {
 	if n := plugin.Images(r); n != 4 {
 		t.Errorf("%d images", n)
 	}
+}
+
+// FAULTS P14: every instance has the configuration that was accepted, and one
+// that is refused changes nothing.
+func TestConfigurationIsAllOrNothing(t *testing.T) {
+	r := newRuntime(t)
+	wasm := Build(t, "host/plugin/testdata/probe")
+	load := func(config string) (*plugin.Plugin, error) {
+		return r.Load(context.Background(), plugin.Spec{Name: "p", Wasm: wasm, Config: abi.Raw(config),
+			Limits: plugin.Limits{Instances: 8, Timeout: time.Minute}})
+	}
+	old, err := load(`{"version":1}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for n := range 40 {
+				what := "config"
+				if n%10 == 9 {
+					what = "panic" // so that there are new instances
+				}
+				got, err := probe(t, old, abi.Call{Now: 1, Seed: "1"}, what)
+				if what == "config" && (err != nil || got != `{"version":1}`) {
+					t.Errorf("configured with %q, %v", got, err)
+				}
+			}
+		})
+	}
+	for range 5 {
+		if _, err := load(`{"refuse":true}`); err == nil {
+			t.Error("loaded")
+		}
+		if p, err := load(`{"version":2}`); err != nil {
+			t.Error(err)
+		} else if got, err := probe(t, p, abi.Call{Now: 1, Seed: "1"}, "config"); err != nil || got != `{"version":2}` {
+			t.Errorf("the new one is configured with %q, %v", got, err)
+		}
+	}
+	wg.Wait()
 }
 
 func TestUnknownReset(t *testing.T) {

@@ -25,7 +25,7 @@ type Limits struct {
 	// hook (see [Limits.Call]); a number of the operator's holds for every
 	// hook. The time is that of the guest: waiting for an instance and for a
 	// processor does not count. A call waits no longer for its instance than
-	// it may run.
+	// it may run, and ends after ten times that by the wall.
 	Timeout       time.Duration
 	TimeoutPerKiB time.Duration
 	// Setup is how long each of initialisation, describe and configure may
