@@ -47,7 +47,7 @@ func TestProcessEndsWhileStarting(t *testing.T) {
 		t.Skip("there is no SIGTERM on Windows")
 	}
 	dir := deployment(t)
-	for _, name := range []string{"react", "input-screen", "output-secrets", "output-pii"} {
+	for _, name := range []string{"react", "input-screen", "output-secrets", "output-pii", "tool-injection"} {
 		write(t, filepath.Join(dir, "plugins", "dist", name+".wasm"), string(plugintest.Build(t, "plugins/"+name)))
 	}
 	// A listener that was closed: its port refuses connections.

@@ -144,11 +144,11 @@ func TestConfigCheck(t *testing.T) {
 
 	got = invoke(t, keys(), "", args...)
 	if got.code != exitOK || !strings.HasPrefix(got.stdout, "ok ") || strings.Contains(got.stdout, "generation") ||
-		strings.Count(got.stdout, "it was not checked and a start is refused") != 4 {
+		strings.Count(got.stdout, "it was not checked and a start is refused") != 5 {
 		t.Errorf("without modules: %+v", got)
 	}
 
-	for _, name := range []string{"react", "input-screen", "output-secrets", "output-pii"} {
+	for _, name := range []string{"react", "input-screen", "output-secrets", "output-pii", "tool-injection"} {
 		write(t, filepath.Join(dir, "plugins", "dist", name+".wasm"), string(plugintest.Build(t, "plugins/"+name)))
 	}
 	got = invoke(t, keys(), "", args...)
@@ -157,7 +157,7 @@ func TestConfigCheck(t *testing.T) {
 	}
 	rest := "\n" + got.stdout
 	for _, want := range []string{"ok ", "agent ", "prompt     self_check_input sha256 ", "prompt     system sha256 ",
-		"plugin     react ", "plugin     input-screen ", "plugin     output-secrets ", "plugin     output-pii ", "generation "} {
+		"plugin     react ", "plugin     input-screen ", "plugin     output-secrets ", "plugin     output-pii ", "plugin     tool-injection ", "generation "} {
 		_, after, found := strings.Cut(rest, "\n"+want)
 		if !found {
 			t.Fatalf("no line begins with %q, or not in this order:\n%s", want, got.stdout)

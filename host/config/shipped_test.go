@@ -32,7 +32,7 @@ func TestShippedLoads(t *testing.T) {
 	for _, g := range c.Guards() {
 		guards = append(guards, g.Name)
 	}
-	if want := []string{"input-screen", "output-secrets", "output-pii"}; !slices.Equal(guards, want) {
+	if want := []string{"input-screen", "output-secrets", "output-pii", "tool-injection"}; !slices.Equal(guards, want) {
 		t.Errorf("guards = %q, want %q", guards, want)
 	}
 	if a, ok := c.Actions["ticket_priority_change"]; !ok || a.Enabled {

@@ -65,7 +65,7 @@ var client = &http.Client{
 }
 
 // modules are the shipped plugins.
-var modules = []string{"react", "input-screen", "output-secrets", "output-pii"}
+var modules = []string{"react", "input-screen", "output-secrets", "output-pii", "tool-injection"}
 
 // deployment writes the shipped configuration, prompts and modules to a folder
 // and returns the path of agent.toml.
