@@ -12,6 +12,7 @@ type extismImports struct {
 	inputLength, inputLoad, alloc, store, outputSet uint32
 	read, answer                                    uint32
 	linked                                          bool
+	bare                                            []string // hooks that are exported as they are
 }
 
 // NewExtismGuest returns a guest of the Extism carrier. Hooks are written as
@@ -29,9 +30,16 @@ func NewExtismGuest() *Guest {
 	return g
 }
 
+// Status makes a hook of an Extism guest run code that does everything itself
+// and leaves its status.
+func (g *Guest) Status(hook abi.Hook, code ...[]byte) *Guest {
+	g.extism.bare = append(g.extism.bare, string(hook))
+	return g.Replace(string(hook), "", "i", code...)
+}
+
 // carried returns the function that is exported for a hook.
 func (g *Guest) carried(name string, hook uint32) uint32 {
-	if g.extism == nil || !slices.Contains(abi.Hooks(), abi.Hook(name)) {
+	if g.extism == nil || !slices.Contains(abi.Hooks(), abi.Hook(name)) || slices.Contains(g.extism.bare, name) {
 		return hook
 	}
 	if !g.extism.linked {
