@@ -64,13 +64,20 @@ type Prompt struct {
 type ConfigureReply struct {
 	Error string `json:"error,omitempty"`
 
-	// Patterns let the host run the matcher natively and call check_output
-	// only where one of them could match.
+	// Patterns let the host look for them itself and call check_output only
+	// where one of them counts. A guard that declares them promises, of a
+	// request without state: where none has a decided match that begins before
+	// open, it answers {"hold_from": open} and keeps no state; open is the
+	// earliest offset from which a match may still come, the text's length when
+	// it is final. They need a LookBehind of at least four bytes.
 	Patterns []Pattern `json:"patterns,omitempty"`
 	// LookBehind is how many bytes before text check_output wants in before.
 	LookBehind int `json:"look_behind,omitempty"`
 	// HoldBack makes the host drive check_output by a fixed window of that
-	// many bytes, for a plugin that knows nothing of hold_from.
+	// many bytes, for a plugin that knows nothing of hold_from: it finds what
+	// it can in what it is shown, its hold_from and state do not count. Not
+	// together with Patterns, and at most half of what a guard may leave
+	// undecided, 32 KiB.
 	HoldBack int `json:"hold_back,omitempty"`
 	// Prompts names the prompts that model requests may refer to.
 	Prompts []string `json:"prompts,omitempty"`
