@@ -127,5 +127,8 @@ func (i *instance) reset(r *resetter) bool {
 		return false
 	}
 	i.restoreGlobals()
+	if i.session.meter.refuelled {
+		i.forgetFunctions()
+	}
 	return true
 }

@@ -128,6 +128,14 @@ func (i *instance) link(c *code) error {
 	return nil
 }
 
+// forgetFunctions drops the stacks of the guest functions. They grow with the
+// depth of calls, up to some 100 MB each, and never shrink; only a call that
+// used up its first slice has had the time for that.
+func (i *instance) forgetFunctions() {
+	clear(i.hooks)
+	i.alloc = i.module.ExportedFunction(abi.ExportAlloc)
+}
+
 // hook looks a hook up once: each has a stack of its own.
 func (i *instance) hook(hook abi.Hook) api.Function {
 	f, ok := i.hooks[hook]

@@ -27,12 +27,14 @@ type meter struct {
 	limit   time.Duration
 	clock   stopwatch
 	ctx     context.Context
+
+	refuelled bool // the first slice of this call was not enough
 }
 
 // begin gives a call its first slice.
 func (m *meter) begin(ctx context.Context, limit time.Duration, budget uint64) {
 	m.ctx, m.limit, m.budget = ctx, limit, int64(budget)
-	m.granted = min(slice, m.budget)
+	m.granted, m.refuelled = min(slice, m.budget), false
 	m.fuel.Set(uint64(m.granted))
 	m.clock.begin()
 }
@@ -50,6 +52,7 @@ func (m *meter) refuel(left int64) int64 {
 	if m.budget-m.granted+left < 0 {
 		panic(failed(CodeFuel, "used up its %d units of fuel", m.budget))
 	}
+	m.refuelled = true
 	if m.clock.running() > pause {
 		m.clock.stop()
 		runtime.Gosched()

@@ -171,6 +171,27 @@ func TestReloadsAreFlat(t *testing.T) {
 	}
 }
 
+// The host's stack of a call that went deep is not kept with its instance.
+func TestDeepStacksAreGivenBack(t *testing.T) {
+	g := NewGuest()
+	ok := g.Reply(allow)
+	f := g.Func("i", "", 0, Get(0), If(Get(0), I32(-1), Op(OpI32Add), Call(0)))
+	wasm := g.Hook(abi.HookCheckInput, onPoison(I32(500_000), Call(f)), ok).Build()
+	p := load(t, plugin.Spec{Wasm: wasm, Limits: plugin.Limits{Instances: 4, Timeout: time.Minute}})
+	before := holding(t)
+	for range 3 {
+		if _, _, err := p.Call(context.Background(), abi.HookCheckInput, poison); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if plugin.Idle(p) != 1 || plugin.Discarded(p) != 0 {
+		t.Errorf("%d idle, %d discarded", plugin.Idle(p), plugin.Discarded(p))
+	}
+	if more := holding(t).heap - before.heap; more > 1<<20 {
+		t.Errorf("%d bytes are kept", more)
+	}
+}
+
 // FAULTS P5: calls, of which some fail, time out or are cancelled.
 func TestCallsAreFlat(t *testing.T) {
 	p := load(t, plugin.Spec{Wasm: spinner(), Limits: plugin.Limits{Instances: 2, Timeout: time.Millisecond}})
