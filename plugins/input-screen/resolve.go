@@ -76,7 +76,14 @@ func (s *screen) appendDecision(b []byte, f findings, v vote, d decision) []byte
 	b = appendBool(b, `],"allow_override_applied":`, d.overridden)
 	b = append(b, `,"decision_source":`...)
 	b = strictjson.AppendString(b, d.source)
-	return append(b, `,"llm_call_count":1}`...)
+	b = append(b, `,"llm_call_count":1`...)
+	if len(f.plain)+len(f.plainHistory) > 0 { // what the contract does not know stands behind what it does
+		b = append(b, `,"normalised_block_matches":[`...)
+		b = appendNames(b, s.critical, f.plain, "")
+		b = appendNames(b, s.critical, f.plainHistory, "history:")
+		b = append(b, ']')
+	}
+	return append(b, '}')
 }
 
 // appendLimitDecision appends the short form of 2.7, of a turn that nothing

@@ -2,12 +2,14 @@ package main
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"weir/abi"
 	"weir/abi/strictjson"
+	"weir/pdk/plain"
 )
 
 // findings are what the deterministic layers found, as places in the lists of
@@ -17,17 +19,24 @@ type findings struct {
 	block   []int // critical patterns in the latest turn
 	history []int // critical patterns in earlier assistant turns
 	allow   []int // allow templates that the latest turn is
+
+	// Critical patterns that only the text as it reads has, without what is
+	// invisible in it and with full-width forms narrowed.
+	plain        []int
+	plainHistory []int
 }
 
-func (f *findings) blocked() bool { return len(f.block)+len(f.history) > 0 }
+func (f *findings) blocked() bool {
+	return len(f.block)+len(f.history)+len(f.plain)+len(f.plainHistory) > 0
+}
 func (f *findings) allowed() bool { return len(f.allow) > 0 }
 
 // look runs the deterministic layers that are switched on.
 func (s *screen) look(q *abi.CheckInputRequest) findings {
 	var f findings
 	if s.deterministicFallback {
-		f.block = s.critical.matching(q.Text)
-		f.history = s.critical.matching(assistantText(q.History))
+		f.block, f.plain = s.critical.matching(q.Text)
+		f.history, f.plainHistory = s.critical.matching(assistantText(q.History))
 	}
 	if s.readOnlyAllowOverride {
 		f.allow = s.allow.fitting(q.Text)
@@ -35,12 +44,23 @@ func (s *screen) look(q *abi.CheckInputRequest) findings {
 	return f
 }
 
-// matching returns the rules that text has a match of.
-func (r *rules) matching(text string) []int {
+// matching returns the rules that text has a match of, and those that only its
+// plain form has one of.
+func (r *rules) matching(text string) (exact, hidden []int) {
 	if r.set == nil {
-		return nil
+		return nil, nil
 	}
-	return r.set.Occurring(text)
+	exact = r.set.Occurring(text)
+	p, differs := plain.Of(text)
+	if !differs {
+		return exact, nil
+	}
+	for _, i := range r.set.Occurring(p.Plain) {
+		if !slices.Contains(exact, i) {
+			hidden = append(hidden, i)
+		}
+	}
+	return exact, hidden
 }
 
 // fitting returns the rules that a turn is a match of, as a whole and with its
@@ -118,6 +138,10 @@ func (f *findings) appendJSON(b []byte) []byte {
 	b = appendPlaces(append(b, `{"block":`...), f.block)
 	b = appendPlaces(append(b, `,"history":`...), f.history)
 	b = appendPlaces(append(b, `,"allow":`...), f.allow)
+	if len(f.plain)+len(f.plainHistory) > 0 {
+		b = appendPlaces(append(b, `,"plain":`...), f.plain)
+		b = appendPlaces(append(b, `,"plain_history":`...), f.plainHistory)
+	}
 	return append(b, '}')
 }
 
@@ -142,6 +166,10 @@ func (s *screen) readFindings(state abi.Raw) (f findings, err error) {
 			f.history, err = readPlaces(d, len(s.critical.names))
 		case "allow":
 			f.allow, err = readPlaces(d, len(s.allow.names))
+		case "plain":
+			f.plain, err = readPlaces(d, len(s.critical.names))
+		case "plain_history":
+			f.plainHistory, err = readPlaces(d, len(s.critical.names))
 		default:
 			err = strictjson.Unknown(name)
 		}
