@@ -50,8 +50,9 @@ const (
 	// maxInsts bounds one compiled expression, and with it the time that one
 	// character can take.
 	maxInsts = 8192
-	// maxPatterns bounds a set.
+	// maxPatterns bounds a set, and maxClasses the width of its states.
 	maxPatterns = 1 << 12
+	maxClasses  = 1 << 13
 )
 
 // A Pattern is one member of a set.
@@ -131,7 +132,9 @@ func Compile(patterns []Pattern, opts Options) (*Set, error) {
 			return nil, &ExprError{i, err}
 		}
 	}
-	s.abc = b.build()
+	if s.abc = b.build(); len(b.sets) > maxClasses || len(s.abc.kind) > maxClasses {
+		return nil, errors.New("the patterns tell too many classes of characters apart: at most " + strconv.Itoa(maxClasses))
+	}
 	for i := range s.patterns {
 		p := &s.patterns[i]
 		p.prog.finish(s.abc)

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"unicode/utf8"
 )
@@ -356,4 +357,59 @@ func TestHostileTexts(t *testing.T) {
 			t.Fatalf("%q …, one byte at a time: %d matches, want %d", unit, len(got), len(want))
 		}
 	}
+}
+
+// Time is linear in the text and memory does not grow with it, whatever the
+// text is: counted in steps of finders and in states, not by a clock.
+func TestHostileTextsCostLittle(t *testing.T) {
+	list := append(shipped(t), Pattern{Expr: `(?s)\bshow\b.{0,60}\bplan\b.{0,60}\babuse\b`}, Pattern{Expr: `a(?:.{0,50}b)?`})
+	for _, unit := range []string{"a.", "a@a.", "1 ", "12:", "+1 2(3)-", "show plan ", "password: ", "sk-a", "a", "é1", "GB82 1", "-----BEGIN "} {
+		s, err := Compile(list, Options{MaxStates: 64})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cost := func(n int) uint32 {
+			c := s.Scanner()
+			text := strings.Repeat(unit, n/len(unit))
+			for end := range text {
+				c.Scan(text[:end], false)
+			}
+			c.Scan(text, true)
+			return c.machine.epoch
+		}
+		short, long := cost(1000), cost(4000)
+		if long > 5*short+1000 {
+			t.Errorf("%q …: %d steps for 1,000 bytes, %d for 4,000", unit, short, long)
+		}
+		if s.search.built > 64 {
+			t.Errorf("%q …: %d states, at most 64", unit, s.search.built)
+		}
+	}
+}
+
+// Many scanners share a set while its states are built and thrown away.
+func TestConcurrentScanners(t *testing.T) {
+	s, err := Compile(shipped(t), Options{MaxStates: 32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := read(t, "prose.txt")[:1200] + " write to a@b.example or call 415-555-0132. "
+	want := s.references(t, text)
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			c := s.Scanner()
+			var got []Match
+			for at := i + 1; at < len(text); at += i + 1 {
+				found, _ := c.Scan(text[:at], false)
+				got = append(got, found...)
+			}
+			found, _ := c.Scan(text, true)
+			if got = byPattern(append(got, found...)); !slices.Equal(got, want) {
+				t.Errorf("scanner %d: %v, want %v", i, got, want)
+			}
+			s.Occurring(text)
+		})
+	}
+	wg.Wait()
 }
