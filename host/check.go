@@ -9,6 +9,7 @@ import (
 
 	"weir/abi"
 	"weir/host/config"
+	"weir/host/lock"
 	"weir/host/plugin"
 )
 
@@ -29,6 +30,56 @@ type PluginReport struct {
 	Version  string        // as the module says
 	Hooks    []abi.Hook    // that a run calls
 	Limits   plugin.Limits // in force
+	Summary  string        // as the module says
+	Lock     string        // what agent.lock says of the module: LockPinned and so on
+	Err      error         // why it would be refused; of List only
+}
+
+// What agent.lock says of a module.
+const (
+	LockPinned  = "pinned"
+	LockDiffers = "differs"
+	LockMissing = "not pinned"
+)
+
+// List loads every plugin of a configuration by itself and says what it is, or
+// why it would be refused. It needs no keys and no network.
+func List(ctx context.Context, opts Options) (*Report, error) {
+	cfg, err := config.Load(config.Source{Path: opts.ConfigPath, Env: opts.Env, Keyless: true})
+	if err != nil {
+		return nil, err
+	}
+	pinned, err := lock.Read(cfg.Plugins.LockPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		pinned, err = &lock.File{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	runtime, err := plugin.NewRuntime(ctx, plugin.RuntimeOptions{CacheDir: cfg.Plugins.Cache, Logger: opts.Logger})
+	if err != nil {
+		return nil, err
+	}
+	report := &Report{Config: cfg, Notes: cfg.Warnings}
+	report.look()
+	for i := range report.Plugins {
+		p := &report.Plugins[i]
+		if !p.Missing {
+			p.Err = p.load(ctx, runtime, cfg)
+			p.pin(pinned)
+		}
+	}
+	return report, runtime.Close(ctx)
+}
+
+func (r *PluginReport) pin(f *lock.File) {
+	r.Lock = LockPinned
+	for _, p := range f.Compare(lock.File{Modules: map[string]string{r.Settings.Name: r.Digest}}) {
+		r.Lock = LockDiffers
+		if p.Pinned == "" {
+			r.Lock = LockMissing
+		}
+	}
 }
 
 // Check does what a start does before it needs a network: it reads the
@@ -106,11 +157,12 @@ func (r *PluginReport) load(ctx context.Context, runtime *plugin.Runtime, cfg *c
 	if err != nil {
 		return err
 	}
+	r.Digest = lock.Digest(spec.Wasm)
 	p, err := runtime.Load(ctx, spec)
 	if err != nil {
 		return err
 	}
-	r.Digest, r.Limits = p.Digest(), p.Limits()
+	r.Limits, r.Summary = p.Limits(), p.Description().Summary
 	r.Kind, r.Version = p.Description().Kind, p.Description().Version
 	for _, h := range abi.Hooks() {
 		if p.Has(h) && h != abi.HookDescribe && h != abi.HookConfigure {

@@ -179,7 +179,8 @@ func (h *Host) startTelemetry(ctx context.Context) error {
 }
 
 func (h *Host) startPlugins(ctx context.Context, d *draft) (*policy, error) {
-	runtime, err := plugin.NewRuntime(ctx, plugin.RuntimeOptions{CacheDir: h.cfg.Plugins.Cache, Logger: h.log})
+	runtime, err := plugin.NewRuntime(ctx, plugin.RuntimeOptions{CacheDir: h.cfg.Plugins.Cache,
+		TotalMemory: int64(h.cfg.Plugins.TotalMemory), Logger: h.log})
 	if err != nil {
 		return nil, err
 	}

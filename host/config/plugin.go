@@ -35,7 +35,7 @@ const (
 // LockName is the file beside the modules that pins digests.
 const LockName = "agent.lock"
 
-// Plugins is [plugins]. Cache needs a restart; the rest is policy, or says
+// Plugins is [plugins]. Cache and TotalMemory need a restart; the rest is policy, or says
 // where to find it.
 type Plugins struct {
 	// Dir holds the modules. Default "plugins/dist".
@@ -44,6 +44,9 @@ type Plugins struct {
 	// "off" compiles at every start, about two seconds for each Go module.
 	// Empty after Load means off.
 	Cache string `toml:"cache"`
+	// TotalMemory bounds the instances of all plugins together; calls wait for
+	// it. Default 0B: 128MiB for each processor, at least 1GiB. Restart.
+	TotalMemory Size `toml:"total_memory"`
 	// Lock says what happens to a module or prompt whose digest is not the one
 	// that agent.lock in Dir names: "warn" (the default) loads it and says so,
 	// "require" refuses it. A tool that differs is refused in both.
@@ -69,15 +72,21 @@ type Limits struct {
 	Memory Size `toml:"memory"`
 	// Reply bounds one reply, 1KiB to 64MiB. Default 4MiB.
 	Reply Size `toml:"reply"`
-	// Timeout is the time of one call, the wait for an instance included.
-	// Default 5s. Too short and a busy machine fails calls that did no harm;
-	// too long and a bad plugin holds its request.
+	// Timeout is how long one call may run; waiting for an instance or a
+	// processor does not count. Default 0s: by hook, 50ms for checks and 200ms
+	// for step. At most 5m. Too short and a large request fails; too long and
+	// a bad plugin holds its request.
 	Timeout time.Duration `toml:"timeout"`
-	// TimeoutPerKiB is added for each KiB of the request. Default 50ms.
+	// TimeoutPerKiB is added for each KiB of the request. Default 0s: 1ms, and
+	// nothing for check_output. At most 1s.
 	TimeoutPerKiB time.Duration `toml:"timeout_per_kib"`
 	// SetupTimeout is the time of describe, configure and initialisation,
 	// each. Default 10s.
 	SetupTimeout time.Duration `toml:"setup_timeout"`
+	// Fuel bounds what one call may compute, in instructions of the module; it
+	// means the same on every machine. Default 4 billion, so that the time
+	// ends a call first; at most a million million.
+	Fuel int `toml:"fuel"`
 	// Instances bounds how many calls run at once; the next ones wait.
 	// Default 0: twice the processors. Many instances cost memory each.
 	Instances int `toml:"instances"`

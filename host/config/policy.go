@@ -89,6 +89,7 @@ func (p *Plugins) policy(workflow string) map[string]any {
 			"reply":              int64(e.Reply),
 			"timeout_ms":         e.Timeout.Milliseconds(),
 			"timeout_per_kib_us": e.TimeoutPerKiB.Microseconds(),
+			"fuel":               int64(e.Fuel),
 			"prompts":            list(e.Prompts),
 			"config":             e.config,
 		}

@@ -46,6 +46,7 @@ func startKeys() []startKey {
 		start("tools.mcp.connect_attempts", func(c *Config) *int { return &c.Tools.MCP.ConnectAttempts }),
 		start("tools.mcp.connect_interval", func(c *Config) *time.Duration { return &c.Tools.MCP.ConnectInterval }),
 		start("plugins.cache", func(c *Config) *string { return &c.Plugins.Cache }),
+		start("plugins.total_memory", func(c *Config) *Size { return &c.Plugins.TotalMemory }),
 		start("store", func(c *Config) *Store { return &c.Store }),
 		start("telemetry", func(c *Config) *Telemetry { return &c.Telemetry }),
 		start("admin", func(c *Config) *Admin { return &c.Admin }),

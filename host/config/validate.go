@@ -151,6 +151,7 @@ func (k checker) plugins() {
 	p := &k.c.Plugins
 	k.key(!blank(p.Dir), "plugins.dir", "expected a folder")
 	k.key(p.Lock == LockWarn || p.Lock == LockRequire, "plugins.lock", `expected "warn" or "require", got %q`, shorten(p.Lock))
+	k.key(p.TotalMemory == 0 || p.TotalMemory >= MiB, "plugins.total_memory", "expected at least 1MiB, or 0B for the default, got %s", p.TotalMemory)
 	k.policy("plugins.defaults", p.Defaults.OnError, p.Defaults.Mode)
 	k.limits("plugins.defaults", p.Defaults.Limits)
 	for i := range p.List {
@@ -193,9 +194,10 @@ func (k checker) policy(at, onError, mode string) {
 func (k checker) limits(at string, l Limits) {
 	k.key(l.Memory >= MiB && l.Memory <= 4*GiB, at+".memory", "expected 1MiB to 4GiB, got %s", l.Memory)
 	k.key(l.Reply >= KiB && l.Reply <= 64*MiB, at+".reply", "expected 1KiB to 64MiB, got %s", l.Reply)
-	k.positive(at+".timeout", l.Timeout)
-	k.positive(at+".timeout_per_kib", l.TimeoutPerKiB)
-	k.positive(at+".setup_timeout", l.SetupTimeout)
+	k.between(at+".timeout", l.Timeout, 0, 5*time.Minute)
+	k.between(at+".timeout_per_kib", l.TimeoutPerKiB, 0, time.Second)
+	k.between(at+".setup_timeout", l.SetupTimeout, time.Millisecond, 5*time.Minute)
+	k.key(l.Fuel >= 1 && l.Fuel <= 1_000_000_000_000, at+".fuel", "expected 1 to 1000000000000, got %d", l.Fuel)
 	k.key(l.Instances >= 0 && l.Instances <= 1024, at+".instances", "expected 0 to 1024, got %d", l.Instances)
 }
 
@@ -231,6 +233,10 @@ func (k checker) admin() {
 
 func (k checker) positive(key string, d time.Duration) {
 	k.key(d > 0, key, "expected a duration above zero, got %s", d)
+}
+
+func (k checker) between(key string, d, low, high time.Duration) {
+	k.key(d >= low && d <= high, key, "expected %s to %s, got %s", low, high, d)
 }
 
 // url never quotes the address: a wrong one may hold a password.
