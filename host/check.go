@@ -28,6 +28,7 @@ type PluginReport struct {
 	Digest   string        // of the module
 	Kind     string        // abi.KindGuardrail or abi.KindWorkflow
 	Version  string        // as the module says
+	Carrier  string        // how it is run, one of plugin's Carrier constants
 	Hooks    []abi.Hook    // that a run calls
 	Limits   plugin.Limits // in force
 	Summary  string        // as the module says
@@ -163,7 +164,7 @@ func (r *PluginReport) load(ctx context.Context, runtime *plugin.Runtime, cfg *c
 		return err
 	}
 	r.Limits, r.Summary = p.Limits(), p.Description().Summary
-	r.Kind, r.Version = p.Description().Kind, p.Description().Version
+	r.Kind, r.Version, r.Carrier = p.Description().Kind, p.Description().Version, p.Carrier()
 	for _, h := range abi.Hooks() {
 		if p.Has(h) && h != abi.HookDescribe && h != abi.HookConfigure {
 			r.Hooks = append(r.Hooks, h)

@@ -12,7 +12,8 @@ import (
 type Facts struct {
 	Digest    string // SHA-256 in hex digits
 	Size      int    // bytes of the file
-	ABI       int    // 0: no marker, or more than one
+	Carrier   string // by which it would be run, one of the Carrier constants
+	ABI       int    // by the marker; 0: none, or more than one, or an Extism module, which has none
 	Imports   []string
 	Exports   []string
 	Hooks     []abi.Hook
@@ -30,7 +31,7 @@ func Survey(wasm []byte) (*Facts, error) {
 	if err != nil {
 		return nil, refuse("%w", err)
 	}
-	f := &Facts{Digest: digestOf(wasm), Size: len(wasm)}
+	f := &Facts{Digest: digestOf(wasm), Size: len(wasm), Carrier: o.carrier()}
 	for _, e := range o.imports {
 		f.Imports = append(f.Imports, o.entry(e.module+"."+e.name, e.kind, e.typ))
 	}

@@ -18,7 +18,7 @@ func TestSurvey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.ABI != abi.Version || len(f.Digest) != 64 || f.Size == 0 || len(f.Imports) > 0 || f.MemoryMin == 0 || f.MemoryMax != 0 ||
+	if f.ABI != abi.Version || f.Carrier != plugin.CarrierDirect || len(f.Digest) != 64 || f.Size == 0 || len(f.Imports) > 0 || f.MemoryMin == 0 || f.MemoryMax != 0 ||
 		!slices.Contains(f.Exports, "check_input (i32, i32) -> (i64)") || !slices.Contains(f.Exports, "memory memory") ||
 		!slices.Equal(f.Hooks, []abi.Hook{abi.HookDescribe, abi.HookConfigure, abi.HookCheckInput}) {
 		t.Errorf("%+v", f)
@@ -29,6 +29,10 @@ func TestSurvey(t *testing.T) {
 	a.Memory(2, 3)
 	f, err = plugin.Survey(a.Bytes())
 	if err != nil || f.ABI != 0 || !slices.Equal(f.Imports, []string{`env.read\nfile (i32) -> (i64)`}) || f.MemoryMin != 2<<16 || f.MemoryMax != 3<<16 {
+		t.Errorf("%+v, %v", f, err)
+	}
+	f, err = plugin.Survey(NewExtismGuest().Answer(abi.HookCheckInput, allow).Build())
+	if err != nil || f.Carrier != plugin.CarrierExtism || f.ABI != 0 || !slices.Contains(f.Exports, "check_input () -> (i32)") {
 		t.Errorf("%+v, %v", f, err)
 	}
 	if _, err := plugin.Survey([]byte("text")); fault.Of(err) != fault.Invalid {
