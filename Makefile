@@ -16,14 +16,15 @@ RACED ?= ./host/...
 PLUGINS := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard plugins/*/plugin.go)))))
 WASM := GOOS=wasip1 GOARCH=wasm $(GO) build -buildmode=c-shared -trimpath -ldflags='-s -w'
 
-.PHONY: help build plugins demo test race check fuzz clean $(PLUGINS:%=plugin-%)
+.PHONY: help build plugins demo test race check fuzz kit clean $(PLUGINS:%=plugin-%)
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
-build: plugins ## build the plugins into plugins/dist and the programs into bin
+build: plugins ## build plugins and programs, and pin the plugins in plugins/dist/agent.lock
 	@mkdir -p bin
 	$(GO) build -trimpath -ldflags='-s -w' -o bin/ ./cmd/...
+	bin/weir lock
 
 plugins: $(PLUGINS:%=plugin-%) ## build the plugins into plugins/dist
 
@@ -61,6 +62,9 @@ fuzz: ## run each fuzz target for FUZZTIME (30s); FUZZ=Name picks some
 		echo "== $$package $$target"; \
 		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5s "$$package" </dev/null; \
 	done
+
+kit: ## write the guest kit that `weir plugin new` carries, from abi and pdk
+	$(GO) test -count=1 ./cmd/weir -run '^TestKitIsCurrent$$' -update
 
 clean: ## remove what was built
 	rm -rf bin plugins/dist

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"weir/host"
-	"weir/host/config"
 )
 
 // configCheck says what a start would say, and what would run.
@@ -46,7 +45,7 @@ func (w *weir) printReport(r *host.Report) {
 	if r.Generation != "" {
 		fmt.Fprintf(w.stdout, "generation %s\n", r.Generation)
 	}
-	for _, text := range c.Warnings {
+	for _, text := range r.Notes {
 		fmt.Fprintf(w.stdout, "warning    %s\n", text)
 	}
 	for _, p := range r.Plugins {
@@ -64,16 +63,8 @@ func describePlugin(p host.PluginReport, workflow bool) string {
 	if workflow {
 		role = "the workflow"
 	}
-	limits := fmt.Sprintf("memory %s, reply %s, timeout %s + %s/KiB", s.Memory, s.Reply, s.Timeout, s.TimeoutPerKiB)
 	if p.Missing {
-		return fmt.Sprintf("%s: %s; %s", s.Name, role, limits)
+		return s.Name + ": " + role
 	}
-	hooks := make([]string, len(p.Hooks))
-	for i, h := range p.Hooks {
-		hooks[i] = string(h)
-	}
-	l := p.Limits
-	limits = fmt.Sprintf("memory %s, reply %s, timeout %s + %s/KiB, %d instances",
-		config.Size(l.Memory), config.Size(l.Reply), l.Timeout, l.TimeoutPerKiB, l.Instances)
-	return fmt.Sprintf("%s %s %.12s: %s; %s; %s", s.Name, p.Version, p.Digest, role, strings.Join(hooks, ", "), limits)
+	return fmt.Sprintf("%s %s %.12s: %s; %s; %s", s.Name, p.Version, p.Digest, role, joinHooks(p.Hooks), limitsOf(p.Limits))
 }

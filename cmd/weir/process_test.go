@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/host/hosttest"
 	"weir/host/plugin/plugintest"
 )
 
@@ -92,5 +93,45 @@ func TestProcessEndsWhileStarting(t *testing.T) {
 	}
 	if strings.Contains(log.String(), "canary") {
 		t.Errorf("a key is in the log:\n%s", &log)
+	}
+}
+
+// A SIGHUP reads the policy again; the process serves on.
+func TestProcessReloadsOnHangup(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no SIGHUP on Windows")
+	}
+	w := hosttest.Prepare(t, hosttest.Options{})
+	cmd := exec.Command(binary(t), "serve", "--config", filepath.Join(w.Dir, "agent.toml"))
+	cmd.Env = os.Environ()
+	for name, value := range w.Env() {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // after an early failure; it has ended otherwise
+	var log strings.Builder
+	swapped := false
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		log.WriteString(lines.Text() + "\n")
+		switch {
+		case strings.Contains(lines.Text(), "msg=listening"):
+			w.Variant(t, "b")
+			err = cmd.Process.Signal(syscall.SIGHUP)
+		case strings.Contains(lines.Text(), "policy swapped") && strings.Contains(lines.Text(), "trigger=signal"):
+			swapped = true
+			err = cmd.Process.Signal(syscall.SIGTERM)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := cmd.Wait(); err != nil || !swapped {
+		t.Errorf("%v, swapped %v, stderr:\n%s", err, swapped, &log)
 	}
 }

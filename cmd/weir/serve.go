@@ -4,6 +4,9 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"weir/host"
 )
@@ -22,7 +25,10 @@ func (w *weir) serve(ctx context.Context, args []string) int {
 		return w.refuse(refused, err)
 	}
 	prefix := refused
-	err = host.Serve(ctx, host.Options{ConfigPath: *path, Env: w.env, Logger: log, Started: func(addr net.Addr) {
+	hangup := make(chan os.Signal, 1) // one that waits says as much as many
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	err = host.Serve(ctx, host.Options{ConfigPath: *path, Env: w.env, Logger: log, Hangup: hangup, Started: func(addr net.Addr) {
 		prefix = "weir failed"
 		log.Info("listening", "address", addr.String())
 	}})

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log/slog"
+	"strconv"
 	"strings"
 
 	"weir/host/config"
@@ -45,6 +47,24 @@ func commands() []command {
 			`echo '{"text":"Write to a@example.com.","stream_pos":0,"final":true}' | weir plugin call plugins/dist/output-pii.wasm --hook check_output --config '{"entities":["EMAIL_ADDRESS"]}'`, (*weir).pluginCall},
 		{"guard", "[--plugin NAME|FILE] [--config FILE] [--chunk HOW] [--prove] [--json] < TEXT", "show what output guards hold, edit and release of a text, or prove that no chunking matters",
 			`echo 'Write to renee@example.com today.' | weir guard --chunk each`, (*weir).guard},
+		{"plugin new", "NAME [--dir DIR]", "write a guardrail that builds and tests on its own, with the kit beside it",
+			"weir plugin new no-shouting", (*weir).pluginNew},
+		{"plugin build", "[DIR] [-o FILE]", "build a Go guest with the right flags and check the module",
+			"weir plugin build no-shouting -o plugins/dist/no-shouting.wasm", (*weir).pluginBuild},
+		{"plugin check", "FILE [--config JSON|@FILE] [--prompt NAME=@FILE] [--json]", "say what a module is: imports, exports, ABI, digest, size, limits, and why a host would refuse it",
+			"weir plugin check plugins/dist/output-pii.wasm --config '{\"entities\":[\"IBAN_CODE\"]}'", (*weir).pluginCheck},
+		{"plugin test", "FILE [--config JSON|@FILE] [--prompt NAME=@FILE] [--json]", "run the self-check cases that a module ships, and print each",
+			"weir plugin test no-shouting/no-shouting.wasm", (*weir).pluginTest},
+		{"plugin list", "[--config FILE] [--json]", "list the configured plugins with the limits in force, their digests and modes",
+			"weir plugin list", (*weir).pluginList},
+		{"lock", "[--config FILE] [--tools] [--check] [--json]", "write agent.lock: the digests of modules and prompts, and with --tools of the tools at the MCP server",
+			"weir lock --tools", (*weir).lock},
+		{"admin reload", "[--config FILE] [--json]", "have a running host read its policy again and make it current",
+			"weir admin reload", (*weir).adminReload},
+		{"admin rollback", "[--config FILE] [--json]", "have a running host go back to the previous policy",
+			"weir admin rollback", (*weir).adminRollback},
+		{"admin status", "[--config FILE] [--json]", "say which policy is active, which is wanted and why they differ; exit code 1 when they do",
+			"weir admin status --json", (*weir).adminStatus},
 		{"version", "[--json]", "print the versions of the program and of what it speaks",
 			"weir version", (*weir).version},
 	}
@@ -118,12 +138,30 @@ func (w *weir) parse(f *flag.FlagSet, args []string, operands int) ([]string, in
 		rest = append(rest, f.Arg(0))
 		args = f.Args()[1:]
 	}
-	if len(rest) != operands {
-		fmt.Fprintf(w.stderr, "%s: expected %d arguments beside the flags, got %d\n", f.Name(), operands, len(rest))
+	if len(rest) != operands && !(operands == optional && len(rest) <= 1) {
+		expected := strconv.Itoa(operands)
+		if operands == optional {
+			expected = "at most 1"
+		}
+		fmt.Fprintf(w.stderr, "%s: expected %s arguments beside the flags, got %d\n", f.Name(), expected, len(rest))
 		f.Usage()
 		return nil, exitUsage, false
 	}
 	return rest, exitOK, true
+}
+
+// optional as a number of operands is none or one.
+const optional = -1
+
+// printJSON prints a value as one line.
+func (w *weir) printJSON(v any) int {
+	data, err := json.Marshal(v)
+	if err != nil {
+		fmt.Fprintf(w.stderr, "weir: %v\n", err)
+		return exitFailed
+	}
+	fmt.Fprintf(w.stdout, "%s\n", data)
+	return exitOK
 }
 
 // logger writes text to stderr at the level of WEIR_LOG_LEVEL.

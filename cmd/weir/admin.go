@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/host"
+	"weir/host/admin"
+	"weir/host/config"
+	"weir/host/fault"
+)
+
+func (w *weir) adminReload(ctx context.Context, args []string) int {
+	return w.admin(ctx, "admin reload", args, (*admin.Client).Reload)
+}
+
+func (w *weir) adminRollback(ctx context.Context, args []string) int {
+	return w.admin(ctx, "admin rollback", args, (*admin.Client).Rollback)
+}
+
+func (w *weir) adminStatus(ctx context.Context, args []string) int {
+	return w.admin(ctx, "admin status", args, (*admin.Client).Status)
+}
+
+// admin asks the listener that the configuration names, with the key of the
+// environment.
+func (w *weir) admin(ctx context.Context, name string, args []string, ask func(*admin.Client, context.Context) (admin.Reply, error)) int {
+	f := w.flags(name)
+	path := f.String("config", "", "agent.toml; wins over AGENT_CONFIG_PATH")
+	asJSON := f.Bool("json", false, "print the listener's answer as one JSON object")
+	if _, code, ok := w.parse(f, args, 0); !ok {
+		return code
+	}
+	client, err := w.adminClient(*path)
+	if err != nil {
+		return w.refuse("weir "+name, err)
+	}
+	reply, err := ask(client, ctx)
+	if err != nil {
+		return w.refuse("weir "+name, err)
+	}
+	if *asJSON {
+		if code := w.printJSON(reply); code != exitOK {
+			return code
+		}
+	} else {
+		w.printReply(name, reply)
+	}
+	switch {
+	case reply.Error != "", reply.Outcome == "" && !reply.Status.InSync:
+		return exitFailed
+	case reply.Outcome != "" && !slices.Contains([]string{host.OutcomeSwapped, host.OutcomeUnchanged}, reply.Outcome):
+		return exitFailed
+	}
+	return exitOK
+}
+
+func (w *weir) adminClient(path string) (*admin.Client, error) {
+	cfg, err := config.Load(config.Source{Path: path, Env: w.env, Keyless: true})
+	if err != nil {
+		return nil, err
+	}
+	if !cfg.Admin.APIKey.Set() {
+		return nil, fault.New(fault.Invalid, "environment WEIR_ADMIN_KEY: expected the key of the admin listener, it is missing or blank")
+	}
+	network, address := cfg.Admin.Network()
+	return admin.NewClient(network, address, cfg.Admin.APIKey.Reveal()), nil
+}
+
+func (w *weir) printReply(name string, r admin.Reply) {
+	if r.Error != "" {
+		fmt.Fprintf(w.stderr, "weir %s: %s\n", name, strings.ReplaceAll(r.Error, "\n", "\n  "))
+	}
+	if r.Outcome != "" {
+		fmt.Fprintf(w.stdout, "%s\n", r.Outcome)
+	}
+	printStatus(w.stdout, r.Status)
+}
+
+func printStatus(out io.Writer, s admin.Status) {
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(out, "%-11s%s\n", name, fmt.Sprintf(format, args...))
+	}
+	a := s.Active
+	line("active", "%s since %s, %d runs", short(a.Generation), a.Since.Format(time.RFC3339), a.Runs)
+	line("config", "%s sha256 %s", a.ConfigPath, a.ConfigSHA256)
+	for _, p := range a.Plugins {
+		line("plugin", "%s %s %.12s", p.Name, p.Version, p.Digest)
+	}
+	line("wanted", "%s by %s at %s", short(s.Wanted.Generation), s.Wanted.Trigger, s.Wanted.At.Format(time.RFC3339))
+	line("in sync", "%v", s.InSync)
+	if s.Building {
+		line("building", "something is under way")
+	}
+	if e := s.LastError; e != nil {
+		line("last error", "by %s at %s: %s", e.Trigger, e.At.Format(time.RFC3339), strings.ReplaceAll(e.Text, "\n", "\n           "))
+	}
+	if s.Previous != "" {
+		line("previous", "%s", short(s.Previous))
+	}
+	if s.Held != "" {
+		line("held", "%s was rolled back from; `weir admin reload` brings it back", short(s.Held))
+	}
+	for _, d := range s.Draining {
+		line("draining", "%s with %d runs", short(d.Generation), d.Runs)
+	}
+	for _, key := range s.Restart {
+		line("restart", "%s waits for a restart", key)
+	}
+	for _, t := range s.ChangedTools {
+		line("tool", "%s has changed at the server, its calls are refused: admitted %.12s, offered %s", t.Name, t.Admitted, short(t.Offered))
+	}
+	for _, text := range s.Warnings {
+		line("warning", "%s", text)
+	}
+}
+
+// short is how people read an identity or a digest.
+func short(id string) string {
+	if id == "" {
+		return "(none)"
+	}
+	return fmt.Sprintf("%.12s", id)
+}
