@@ -34,31 +34,19 @@ const maxMoved = 100
 // charges that follow each other closely are expensive, because each waits for
 // the one before.
 func (p *planner) finish() {
-	payer, moved := make(map[int]bool), make(map[int]bool)
 	for i := range p.loops {
 		l := &p.loops[i]
 		head := &p.regions[l.head]
 		head.look = l.again
-		if l.unsure || payer[l.head] || head.cost == 0 || head.cost > maxMoved || anyIn(l.from, moved) {
+		if l.unsure || head.cost > maxMoved {
 			continue
 		}
 		for _, f := range l.from {
 			p.regions[f].cost += head.cost
-			payer[f] = true
 		}
 		head.cost = 0
-		moved[l.head] = true
 	}
 	for _, r := range p.regions {
 		p.regions[0].look = p.regions[0].look || r.cost > 0
 	}
-}
-
-func anyIn(list []int, set map[int]bool) bool {
-	for _, v := range list {
-		if set[v] {
-			return true
-		}
-	}
-	return false
 }
