@@ -15,7 +15,7 @@ type budget struct {
 // maxCallsPerAction and stepsPerCall bound a workflow that would go round
 // without spending its budget (calls of unknown tools are not counted).
 const (
-	maxCallsPerAction = 128
+	maxCallsPerAction = 1024
 	stepsPerCall      = 4
 	stepsAtLeast      = 16
 )

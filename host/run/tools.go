@@ -130,7 +130,19 @@ func displayed(result abi.ToolResult) abi.Raw {
 			return compact
 		}
 	}
+	if disguised(result.Text) {
+		return jsonString("[withheld]")
+	}
 	return jsonString(result.Text)
+}
+
+// disguised tells text that a consumer may still read as JSON though it is not
+// strictly so (a name twice, for instance): an escape in it would hide a secret
+// from the guards, which see the text as it stands.
+func disguised(text string) bool {
+	text = strings.TrimSpace(text)
+	container := strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")
+	return container && strings.ContainsRune(text, '\\')
 }
 
 // decideTool shows a tool hook's decision unless every guard allowed.

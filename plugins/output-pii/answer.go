@@ -39,17 +39,21 @@ func joined(q *abi.CheckOutputRequest) (text string, base int) {
 }
 
 // decided returns the edits of the entities that end before hold, and hold
-// itself, which steps back to the start of one that it stands in.
+// itself, which steps back to the start of a match whose entity it would cut.
 func decided(entities []found, hold, base int) ([]abi.Edit, int) {
+	for moved := true; moved; {
+		moved = false
+		for _, e := range entities {
+			if e.from < hold && e.end > hold {
+				hold, moved = e.from, true
+			}
+		}
+	}
 	var edits []abi.Edit
 	for _, e := range entities {
-		if e.start >= hold {
-			break
+		if e.end <= hold {
+			edits = append(edits, e.edit(base))
 		}
-		if e.end > hold {
-			return edits, e.start
-		}
-		edits = append(edits, e.edit(base))
 	}
 	return edits, hold
 }

@@ -9,19 +9,20 @@ type recogniser struct {
 	entity string
 	expr   string
 	valid  func(string) bool // nil: every match is one
+	parts  parts             // of a match that valid refuses
 }
 
 // recognisers returns all of them, in the order of the table.
 func recognisers() []recogniser {
 	return []recogniser{
-		{"EMAIL_ADDRESS", "EMAIL_ADDRESS", exprEmail, nil},
-		{"PHONE_NUMBER", "PHONE_NUMBER", exprPhone, validPhone},
-		{"CREDIT_CARD", "CREDIT_CARD", exprCard, validCard},
-		{"IBAN_CODE", "IBAN_CODE", exprIBAN, validIBAN},
-		{"IP_ADDRESS:4", "IP_ADDRESS", exprIPv4, validIPv4},
-		{"IP_ADDRESS:6", "IP_ADDRESS", exprIPv6, validIPv6},
-		{"CRYPTO", "CRYPTO", exprCrypto, validCrypto},
-		{"US_SSN", "US_SSN", exprSSN, validSSN},
+		{"EMAIL_ADDRESS", "EMAIL_ADDRESS", exprEmail, nil, wholeOnly},
+		{"PHONE_NUMBER", "PHONE_NUMBER", exprPhone, validPhone, wholeOnly},
+		{"CREDIT_CARD", "CREDIT_CARD", exprCard, validCard, anywhere},
+		{"IBAN_CODE", "IBAN_CODE", exprIBAN, validIBAN, fromStart},
+		{"IP_ADDRESS:4", "IP_ADDRESS", exprIPv4, validIPv4, wholeOnly},
+		{"IP_ADDRESS:6", "IP_ADDRESS", exprIPv6, validIPv6, wholeOnly},
+		{"CRYPTO", "CRYPTO", exprCrypto, validCrypto, wholeOnly},
+		{"US_SSN", "US_SSN", exprSSN, validSSN, wholeOnly},
 	}
 }
 
@@ -51,9 +52,11 @@ const (
 
 	// The candidate of 6.9 with a border on both sides: a colon at the edge
 	// must not touch a word. Without it the d:: of std::vector is an address.
-	// It ends in a group, in four decimal ones, or in two colons.
-	exprIPv6 = `(?i)(?:\b[0-9a-f]{1,4}|\B):(?:[0-9a-f]{0,4}:){0,6}` +
-		`(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}\b|[0-9a-f]{1,4}\b|:\B)`
+	// It ends in a group, in four decimal ones, or in two colons, and has two
+	// colons at least, or every time of day would be a candidate.
+	exprIPv6 = `(?i)(?:\b[0-9a-f]{1,4}|\B):(?:` +
+		`(?:[0-9a-f]{0,4}:){1,6}(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}\b|[0-9a-f]{1,4}\b)` +
+		`|(?:[0-9a-f]{0,4}:){0,6}:\B)`
 
 	exprCrypto = `\b(?:bc1[ac-hj-np-z02-9]{11,71}|[13][1-9A-HJ-NP-Za-km-z]{25,34})\b`
 

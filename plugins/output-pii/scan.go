@@ -7,11 +7,13 @@ import (
 	"weir/abi"
 )
 
-// found is one match of one finder.
+// found is one match of one finder: from and to are the match itself, start
+// and end the part of it that is masked.
 type found struct {
+	from, to   int
 	start, end int
 	finder     int
-	entity     string // empty when the validator refused it
+	entity     string // empty when the validator refused it and every part
 }
 
 func (f found) edit(base int) abi.Edit {
@@ -38,8 +40,17 @@ func (g *guard) scan(text string, base int, resume []int64, pos int64, final boo
 }
 
 func (g *guard) confirm(i int, text string, start, end int) found {
-	f := found{start: start, end: end, finder: i, entity: g.finders[i].entity}
-	if valid := g.finders[i].valid; valid != nil && !valid(text[start:end]) {
+	r := &g.finders[i]
+	f := found{from: start, to: end, start: start, end: end, finder: i, entity: r.entity}
+	switch {
+	case r.valid == nil || r.valid(text[start:end]):
+	case r.parts != wholeOnly:
+		if a, b, ok := r.part(text[start:end]); ok {
+			f.start, f.end = start+a, start+b
+			break
+		}
+		fallthrough
+	default:
 		f.entity = ""
 	}
 	return f

@@ -47,8 +47,8 @@ func appendState(b []byte, all []found, n int, resume []int64, hold int, pos int
 		}
 	}
 	for _, f := range all {
-		if f.start < hold && f.end > hold {
-			next[f.finder] = pos + int64(f.end)
+		if f.from < hold && f.to > hold {
+			next[f.finder] = pos + int64(f.to)
 		}
 	}
 	needed := false
