@@ -18,6 +18,7 @@ var samples = []struct {
 }{
 	{"set client_secret: abcdefgh12345678 now", "client_secret: abcdefgh12345678", "secret:0"},
 	{"Synthetic credential for output-rail testing only: api_key=DEMOSECRET1234567890.", "api_key=DEMOSECRET1234567890", "secret:0"},
+	{`{"id":7,"api_key": "DEMOSECRET1234567890"}`, `"api_key": "DEMOSECRET1234567890`, "secret:8"},
 	{"PASSWORD\n =\n\"hunter2hunter2\"", "PASSWORD\n =\n\"hunter2hunter2", "secret:0"},
 	{"apikey\u00a0=\u00a0abcdefgh1", "apikey\u00a0=\u00a0abcdefgh1", "secret:0"},
 	{"Authorization: Bearer abcdefghijklmnopqrstuvwxyz", "Bearer abcdefghijklmnopqrstuvwxyz", "secret:1"},
