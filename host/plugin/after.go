@@ -9,6 +9,16 @@ func (p *Plugin) afterCall(i *instance, err error) {
 	if !keep {
 		p.discarded.Add(1)
 	}
-	p.giveBack(i, keep)
-	p.refill()
+	if p.intro.image != nil {
+		p.giveBack(i, keep)
+		return
+	}
+	// Taking an instance apart costs more than a call; nobody waits for it but
+	// who needs its place.
+	p.calls.Add(1)
+	go func() {
+		defer p.calls.Done()
+		p.giveBack(i, false)
+		p.refill()
+	}()
 }
