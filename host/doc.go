@@ -23,6 +23,9 @@
 //	lock             agent.lock: digests of what may run under a name
 //	watch            files that change
 //	admin            the operators' listener: reload, rollback, status
+//	lock             agent.lock: the digests that may run
+//	watch            files that change
+//	admin            the operators' listener
 //	telemetry        spans, and what may stand on them
 //	fault            the kinds of error that they tell apart
 //

@@ -30,6 +30,7 @@ func (h *Host) startWatch() error {
 	h.watcher = w
 	h.onStop(func(context.Context) error { return w.Close() })
 	w.Files(files(h.cfg))
+	h.swaps.ask(reload, TriggerFile) // for what has changed since the files were read
 	return nil
 }
 
