@@ -32,6 +32,14 @@
 // that is missing, out of range, larger than the host's limit or not the
 // message that the hook promises is a failure of the plugin, never an "allow".
 //
+// # The Extism carrier
+//
+// A module that imports extism:host/env is one of an Extism kit, in whichever
+// language. It exports its hooks as () -> i32, takes the request from the kit's
+// input and puts the reply into its output; anything but zero, or an error that
+// it sets, is a failure. It needs no marker and no allocator: its version is the
+// abi that it describes. Messages and rules are the same.
+//
 // # Hooks
 //
 // A plugin declares what it does by what it exports.

@@ -1,5 +1,6 @@
 // Package plugin loads WebAssembly modules, keeps them in their limits and
-// calls their hooks. It is the direct carrier of the ABI, on wazero.
+// calls their hooks. The direct carrier of the ABI is on wazero, as drawn here;
+// modules of Extism's kits run through the Extism SDK (extism.go).
 //
 //	Spec ─ inspect ─ instrument ─ compile ─► first instance ─ describe ─ configure ─ warm-up ─► image
 //	       module.go  └─── compile.go ────┘  instance.go       └── setup.go ──────┘  warm.go    image.go

@@ -199,16 +199,18 @@ func TestRawCallErrors(t *testing.T) {
 	}
 }
 
-// The identity of a generation names wazero's version; a binary cannot always
-// know it, so it is a constant.
+// The identity of a generation names the versions of wazero and of the Extism
+// SDK; a binary cannot always know them, so they are constants.
 func TestEngineVersion(t *testing.T) {
 	mod, err := os.ReadFile(Root(t) + "/go.mod")
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := regexp.MustCompile(`github\.com/tetratelabs/wazero v(\S+)`).FindSubmatch(mod)
-	if m == nil || string(m[1]) != plugin.EngineVersion {
-		t.Errorf("go.mod has %q, EngineVersion is %q", m, plugin.EngineVersion)
+	for name, version := range map[string]string{"tetratelabs/wazero": plugin.EngineVersion, "extism/go-sdk": plugin.ExtismVersion} {
+		m := regexp.MustCompile(`github\.com/` + name + ` v(\S+)`).FindSubmatch(mod)
+		if m == nil || string(m[1]) != version {
+			t.Errorf("go.mod has %q, the constant is %q", m, version)
+		}
 	}
 }
 
