@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
 	"sync"
 
 	"weir/abi"
@@ -112,17 +114,37 @@ func (r *Runtime) Build(ctx context.Context, policy Policy) (*Generation, error)
 		return nil, err
 	}
 	g := &Generation{id: id, users: 1, freed: make(chan struct{})}
-	for _, spec := range policy.Plugins {
-		p, err := r.Load(ctx, spec)
-		if err != nil {
-			return nil, errors.Join(err, g.abandon(ctx))
-		}
-		g.plugins = append(g.plugins, p)
+	if err := g.load(ctx, r, policy.Plugins); err != nil {
+		return nil, errors.Join(err, g.abandon(ctx))
 	}
 	if err := g.choose(policy.Workflow); err != nil {
 		return nil, errors.Join(err, g.abandon(ctx))
 	}
 	return g, nil
+}
+
+// load loads the plugins side by side, as many as there are processors: most of
+// a start is reading, rewriting and checking modules. Its error is that of the
+// first one in their order that fails.
+func (g *Generation) load(ctx context.Context, r *Runtime, specs []Spec) error {
+	plugins, errs := make([]*Plugin, len(specs)), make([]error, len(specs))
+	turns := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var all sync.WaitGroup
+	for n, spec := range specs {
+		all.Go(func() {
+			turns <- struct{}{}
+			plugins[n], errs[n] = r.Load(ctx, spec)
+			<-turns
+		})
+	}
+	all.Wait()
+	g.plugins = slices.DeleteFunc(plugins, func(p *Plugin) bool { return p == nil })
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (g *Generation) abandon(ctx context.Context) error {
