@@ -38,7 +38,7 @@ func TestDeadlineHoldsForEveryShape(t *testing.T) {
 	}
 }
 
-func loadShape(t *testing.T, s shape) *plugin.Plugin {
+func loadShape(t testing.TB, s shape) *plugin.Plugin {
 	t.Helper()
 	p, err := newRuntimeWith(t, plugin.RuntimeOptions{CacheDir: CacheDir(t)}).Load(background(), plugin.Spec{Name: "shape",
 		Wasm: s.wasm(), Limits: plugin.Limits{Timeout: p1Limit, TimeoutPerKiB: 1, Fuel: 1e12}})

@@ -2,25 +2,25 @@ package instrument
 
 import (
 	"context"
-	"slices"
 	"testing"
-	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
+	"weir/host/benchtest"
 	"weir/host/plugin/plugintest"
 )
 
 // BenchmarkMetering is what metering costs against plain wazero, and beside it
-// what wazero's own way to end a guest costs. The three take turns, and the
-// fastest call of each counts.
+// what wazero's own way to end a guest costs. The three take turns.
 func BenchmarkMetering(b *testing.B) {
 	guest := plugintest.Build(b, "host/plugin/instrument/testdata/work")
-	for _, name := range []string{"decode", "search", "order", "hash"} {
+	work := []string{"decode", "search", "order", "hash"}
+	for _, name := range work {
 		b.Run("go/"+name, func(b *testing.B) { compare(b, guest, name) })
 	}
+	b.Run("go/all", func(b *testing.B) { compare(b, guest, work...) })
 	b.Run("tight", func(b *testing.B) { compare(b, tightLoop(), "run") })
 }
 
@@ -34,38 +34,24 @@ func tightLoop() []byte {
 	return a.Bytes()
 }
 
-func compare(b *testing.B, wasm []byte, name string) {
+// compare runs functions of a module, one after the other.
+func compare(b *testing.B, wasm []byte, names ...string) {
 	m, err := Rewrite(wasm, Options{Allow: anyImport})
 	if err != nil {
 		b.Fatal(err)
 	}
-	plain := prepare(b, wasm, name, wazero.NewRuntimeConfigCompiler())
-	metered := prepare(b, m.Wasm, name, wazero.NewRuntimeConfigCompiler())
-	closing := prepare(b, wasm, name, wazero.NewRuntimeConfigCompiler().WithCloseOnContextDone(true))
-	var times [3][]time.Duration
-	for b.Loop() {
-		for i, f := range []api.Function{plain, metered, closing} {
-			start := time.Now()
-			if _, err := f.Call(context.Background()); err != nil {
-				b.Fatal(err)
-			}
-			times[i] = append(times[i], time.Since(start))
-		}
-	}
-	base := quick(times[0])
-	b.ReportMetric(base/1e3, "plain-us")
-	b.ReportMetric(quick(times[1])/base, "metered/plain")
-	b.ReportMetric(quick(times[2])/base, "closeOnDone/plain")
+	config := wazero.NewRuntimeConfigCompiler()
+	times := benchtest.InTurn(b,
+		operation(b, wasm, names, config),
+		operation(b, m.Wasm, names, config),
+		operation(b, wasm, names, config.WithCloseOnContextDone(true)))
+	b.ReportMetric(benchtest.Micro(times[0].Median()), "plain-µs")
+	b.ReportMetric(benchtest.Ratio(times[1], times[0]), "x-metered")
+	b.ReportMetric(benchtest.Ratio(times[2], times[0]), "x-close-on-done")
 	b.ReportMetric(0, "ns/op")
 }
 
-// quick is the tenth percentile: what a call takes when nothing disturbs it.
-func quick(times []time.Duration) float64 {
-	slices.Sort(times)
-	return float64(times[len(times)/10])
-}
-
-func prepare(b *testing.B, wasm []byte, name string, config wazero.RuntimeConfig) api.Function {
+func operation(b *testing.B, wasm []byte, names []string, config wazero.RuntimeConfig) func() {
 	r := wazero.NewRuntimeWithConfig(b.Context(), config)
 	b.Cleanup(func() { _ = r.Close(context.Background()) })
 	new(meter).link(b, r)
@@ -76,5 +62,15 @@ func prepare(b *testing.B, wasm []byte, name string, config wazero.RuntimeConfig
 	if err != nil {
 		b.Fatal(err)
 	}
-	return mod.ExportedFunction(name)
+	var functions []api.Function
+	for _, name := range names {
+		functions = append(functions, mod.ExportedFunction(name))
+	}
+	return func() {
+		for _, f := range functions {
+			if _, err := f.Call(context.Background()); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
 }
