@@ -10,13 +10,14 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GO ?= go
 FUZZTIME ?= 30s
 FUZZ ?= .
+BENCH ?=
 # Packages whose tests run again under the race detector in `make test`.
 RACED ?= ./host/...
 
 PLUGINS := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard plugins/*/plugin.go)))))
 WASM := GOOS=wasip1 GOARCH=wasm $(GO) build -buildmode=c-shared -trimpath -ldflags='-s -w'
 
-.PHONY: help build plugins demo test race check fuzz kit clean $(PLUGINS:%=plugin-%)
+.PHONY: help build plugins demo test race bench check fuzz kit clean $(PLUGINS:%=plugin-%)
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -45,6 +46,11 @@ test: plugins ## run all tests, those of the host also under the race detector
 race: plugins ## run all tests under the race detector
 	$(GO) test -count=1 -race ./...
 
+bench: ## measure what is promised; BENCH=--quick, BENCH='--rows match', STRICT=1 for times, too
+	@mkdir -p bin
+	$(GO) build -trimpath -ldflags='-s -w' -o bin/ ./cmd/weir-bench
+	bin/weir-bench $(BENCH)
+
 check: ## format, vet for every system, staticcheck, layout, nothing built is committed
 	@out=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); test -z "$$out" || { echo "not formatted: $$out"; exit 1; }
 	$(GO) mod verify
@@ -67,4 +73,4 @@ kit: ## write the guest kit that `weir plugin new` carries, from abi and pdk
 	$(GO) test -count=1 ./cmd/weir -run '^TestKitIsCurrent$$' -update
 
 clean: ## remove what was built
-	rm -rf bin plugins/dist
+	rm -rf bin plugins/dist bench
