@@ -116,7 +116,7 @@ type scanArg struct {
 	inverted, mask, anyOf, returned uint64
 }
 
-type pageRegion struct{ start, end, categories uint64 }
+type pageRegion struct{ start, end, _ uint64 } // the last: what kind of pages
 
 const (
 	pagemapScan = 0xc0606610 // _IOWR('f', 16, struct pm_scan_arg)

@@ -30,7 +30,7 @@ func ParseChunking(text string) (Chunking, error) {
 	if seed, ok := strings.CutPrefix(text, "random:"); ok {
 		n, err := strconv.ParseUint(seed, 10, 64)
 		if err != nil {
-			return Chunking{}, errors.New("expected a number behind random:")
+			return Chunking{}, errors.New("expected random:SEED with a number")
 		}
 		return Chunking{random: true, seed: n}, nil
 	}

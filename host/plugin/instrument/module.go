@@ -134,6 +134,3 @@ type localGroup struct {
 	n   uint32
 	typ byte
 }
-
-// funcType returns the type of a function.
-func (m *module) funcType(index int) funcType { return m.types[m.funcs[index]] }

@@ -52,8 +52,8 @@ func TestModelFailures(t *testing.T) {
 	}{
 		"down":            {func(c *chat) { panic(http.ErrAbortHandler) }, ""},
 		"500 with a host": {func(c *chat) { http.Error(c.w, `{"error":{"message":"`+internal+`"}}`, 500) }, ""},
-		"401":             {func(c *chat) { http.Error(c.w, internal, 401) }, ""},
-		"redirect":        {func(c *chat) { http.Redirect(c.w, c.r, "http://"+internal+"/", 307) }, ""},
+		"401":             {func(c *chat) { http.Error(c.w, internal, http.StatusUnauthorized) }, ""},
+		"redirect":        {func(c *chat) { http.Redirect(c.w, c.r, "http://"+internal+"/", http.StatusTemporaryRedirect) }, ""},
 		"not a stream":    {func(c *chat) { _, _ = io.WriteString(c.w, "<html>"+internal) }, ""},
 		"error in stream": {func(c *chat) {
 			c.text("Half of an ").raw(`data: {"error":{"message":"` + internal + `","code":500}}` + "\n\n")
@@ -433,7 +433,7 @@ func TestWorkflowFails(t *testing.T) {
 // 6.1 and 2.10: the classifier is unavailable.
 func TestClassifierUnavailable(t *testing.T) {
 	m := says("Fine.")
-	m.guard = func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "canary", 503) }
+	m.guard = func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "canary", http.StatusServiceUnavailable) }
 	w := shared(t, m, nil)
 	s := w.ask(t, user("How are you?"))
 	if d := s.decision(t, inputDecision); s.text() != blockMessage || d["llm_blocked"] != true || d["classifier_available"] != false || d["decision_source"] != "llm" {
