@@ -13,12 +13,20 @@ func (p *Plugin) afterCall(i *instance, err error) {
 		p.giveBack(i, keep)
 		return
 	}
-	// Taking an instance apart costs more than a call; nobody waits for it but
-	// who needs its place.
+	if !p.pool.slots.spare() { // or the next call could wait for what follows
+		p.replace(i)
+		return
+	}
 	p.calls.Add(1)
 	go func() {
 		defer p.calls.Done()
-		p.giveBack(i, false)
-		p.refill()
+		p.replace(i)
 	}()
+}
+
+// replace takes a used instance apart, which costs more than a call, and sees
+// to the next ones.
+func (p *Plugin) replace(i *instance) {
+	p.giveBack(i, false)
+	p.refill()
 }

@@ -264,6 +264,7 @@ func TestExtismDeadlineHoldsForEveryShape(t *testing.T) {
 			p := loadExtismShape(t, s)
 			var took, worst time.Duration
 			best(t, 5, p2Stall, func() time.Duration {
+				plugin.AwaitQueue(p) // or it works beside the call
 				worst = stall(func() {
 					took = elapsed(func() {
 						_, _, err := p.Call(background(), abi.HookCheckInput, ordinary)

@@ -90,6 +90,13 @@ func (g *gate) admit() {
 	}
 }
 
+// spare tells whether there are units that nobody waits for.
+func (g *gate) spare() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.free > 0 && len(g.waiting) == 0
+}
+
 // queued tells whether somebody waits.
 func (g *gate) queued() bool {
 	g.mu.Lock()
