@@ -83,7 +83,7 @@ func readModule(path string) ([]byte, error) {
 
 func limits(l config.Limits) plugin.Limits {
 	return plugin.Limits{Memory: int(l.Memory), Reply: int(l.Reply), Timeout: l.Timeout,
-		TimeoutPerKiB: l.TimeoutPerKiB, Setup: l.SetupTimeout, Fuel: uint64(l.Fuel), Instances: l.Instances}
+		TimeoutPerKiB: l.TimeoutPerKiB, Setup: l.SetupTimeout, Fuel: uint64(l.Fuel), Wait: l.Wait, Instances: l.Instances}
 }
 
 // pin holds modules and prompts against agent.lock. A lock that cannot be read

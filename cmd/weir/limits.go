@@ -19,6 +19,7 @@ type listedLimits struct {
 	TimeoutPerKiB int64  `json:"timeout_per_kib_us"`
 	SetupTimeout  int64  `json:"setup_timeout_ms"`
 	Fuel          uint64 `json:"fuel"`
+	Wait          int64  `json:"wait_ms"`
 	Instances     int    `json:"instances"`
 }
 
@@ -27,12 +28,12 @@ func limitsOf(l plugin.Limits) listedLimits {
 	return listedLimits{Memory: l.Memory, Reply: l.Reply, CheckTimeout: check.Milliseconds(),
 		StepTimeout:   l.Call(abi.HookStep, 0).Milliseconds(),
 		TimeoutPerKiB: (l.Call(abi.HookCheckInput, 1024) - check).Microseconds(),
-		SetupTimeout:  l.Setup.Milliseconds(), Fuel: l.Fuel, Instances: l.Instances}
+		SetupTimeout:  l.Setup.Milliseconds(), Fuel: l.Fuel, Wait: l.Wait.Milliseconds(), Instances: l.Instances}
 }
 
 func (l listedLimits) String() string {
-	return fmt.Sprintf("memory %s, reply %s, checks %d ms, step %d ms, + %d µs/KiB, setup %d ms, fuel %d, %d instances",
-		config.Size(l.Memory), config.Size(l.Reply), l.CheckTimeout, l.StepTimeout, l.TimeoutPerKiB, l.SetupTimeout, l.Fuel, l.Instances)
+	return fmt.Sprintf("memory %s, reply %s, checks %d ms, step %d ms, + %d µs/KiB, setup %d ms, fuel %d, wait %d ms, %d instances",
+		config.Size(l.Memory), config.Size(l.Reply), l.CheckTimeout, l.StepTimeout, l.TimeoutPerKiB, l.SetupTimeout, l.Fuel, l.Wait, l.Instances)
 }
 
 func joinHooks(hooks []abi.Hook) string {

@@ -67,6 +67,7 @@ func defaults() *Config {
 					Memory:       64 * MiB,
 					Reply:        4 * MiB,
 					SetupTimeout: 10 * time.Second,
+					Wait:         5 * time.Second,
 					Fuel:         4_000_000_000,
 				},
 			},

@@ -87,6 +87,10 @@ type Limits struct {
 	// means the same on every machine. Default 4 billion, so that the time
 	// ends a call first; at most a million million.
 	Fuel int `toml:"fuel"`
+	// Wait is how long a call waits for an instance. Default 5s, at most 5m.
+	// Too short and a burst of requests fails its guards, which block; too
+	// long and clients wait in a queue that does not move.
+	Wait time.Duration `toml:"wait"`
 	// Instances bounds how many calls run at once; the next ones wait.
 	// Default 0: twice the processors. Many instances cost memory each.
 	Instances int `toml:"instances"`

@@ -197,6 +197,7 @@ func (k checker) limits(at string, l Limits) {
 	k.between(at+".timeout", l.Timeout, 0, 5*time.Minute)
 	k.between(at+".timeout_per_kib", l.TimeoutPerKiB, 0, time.Second)
 	k.between(at+".setup_timeout", l.SetupTimeout, time.Millisecond, 5*time.Minute)
+	k.between(at+".wait", l.Wait, time.Millisecond, 5*time.Minute)
 	k.key(l.Fuel >= 1 && l.Fuel <= 1_000_000_000_000, at+".fuel", "expected 1 to 1000000000000, got %d", l.Fuel)
 	k.key(l.Instances >= 0 && l.Instances <= 1024, at+".instances", "expected 0 to 1024, got %d", l.Instances)
 }

@@ -42,7 +42,11 @@ func (p *Plugin) invoke(ctx context.Context, hook abi.Hook, st stamp, request, d
 	}
 	defer p.calls.Done()
 	b := p.bounds(hook, st, len(request))
-	i, err := p.obtain(ctx, hook, b.time)
+	wait := p.limits.Wait
+	if wait == 0 {
+		wait = b.time
+	}
+	i, err := p.obtain(ctx, hook, wait)
 	if err != nil {
 		return nil, 0, err
 	}

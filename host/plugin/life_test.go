@@ -117,6 +117,27 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
+// How long a call waits is a limit of its own.
+func TestWait(t *testing.T) {
+	begun := make(chan struct{})
+	p := spinning(t, plugin.Limits{Timeout: time.Minute, Wait: 20 * time.Millisecond, Instances: 1}, func() { close(begun) })
+	hold, free := context.WithCancel(context.Background())
+	held := make(chan error)
+	go func() {
+		_, _, err := p.Call(hold, abi.HookCheckInput, poison)
+		held <- err
+	}()
+	<-begun
+	if _, _, err := p.Call(context.Background(), abi.HookCheckInput, ordinary); fault.CodeOf(err) != plugin.CodeUnavailable {
+		t.Errorf("error %v, code %q", err, fault.CodeOf(err))
+	}
+	free()
+	<-held
+	if _, _, err := p.Call(context.Background(), abi.HookCheckInput, ordinary); err != nil {
+		t.Error(err)
+	}
+}
+
 // FAULTS P9: closing waits for the call in flight and refuses the next one.
 func TestCloseWaits(t *testing.T) {
 	begun := make(chan struct{})

@@ -24,10 +24,13 @@ type Limits struct {
 	// of its request. At most 5 minutes and 1 s. The default depends on the
 	// hook (see [Limits.Call]); a number of the operator's holds for every
 	// hook. The time is that of the guest: waiting for an instance and for a
-	// processor does not count. A call waits no longer for its instance than
-	// it may run, and ends after ten times that by the wall.
+	// processor does not count. A call ends after ten times that by the wall.
 	Timeout       time.Duration
 	TimeoutPerKiB time.Duration
+	// Wait is how long a call waits for its instance, at most 5 minutes.
+	// Default: as long as it may run. Too short and a burst fails calls that
+	// would have been answered a moment later.
+	Wait time.Duration
 	// Setup is how long each of initialisation, describe and configure may
 	// run. Default 10 s, at most 5 minutes.
 	Setup time.Duration
@@ -59,7 +62,7 @@ const (
 )
 
 func (l Limits) resolved() (Limits, error) {
-	if l.Memory < 0 || l.Reply < 0 || l.Timeout < 0 || l.TimeoutPerKiB < 0 || l.Setup < 0 || l.Instances < 0 {
+	if l.Memory < 0 || l.Reply < 0 || l.Timeout < 0 || l.TimeoutPerKiB < 0 || l.Setup < 0 || l.Wait < 0 || l.Instances < 0 {
 		return l, fault.New(fault.Invalid, "limits: expected numbers above zero, or zero for the default")
 	}
 	setDefault(&l.Memory, 64<<20)
@@ -79,8 +82,8 @@ func (l Limits) ceilings() error {
 		return fault.New(fault.Invalid, "limits: expected memory from 64 KiB to 4 GiB, got %d bytes", l.Memory)
 	case l.Reply > maxReply:
 		return fault.New(fault.Invalid, "limits: expected replies of at most 64 MiB, got %d bytes", l.Reply)
-	case l.Timeout > maxTimeout || l.Setup > maxTimeout:
-		return fault.New(fault.Invalid, "limits: expected times of at most %v, got %v", maxTimeout, max(l.Timeout, l.Setup))
+	case l.Timeout > maxTimeout || l.Setup > maxTimeout || l.Wait > maxTimeout:
+		return fault.New(fault.Invalid, "limits: expected times of at most %v, got %v", maxTimeout, max(l.Timeout, l.Setup, l.Wait))
 	case l.TimeoutPerKiB > maxPerKiB:
 		return fault.New(fault.Invalid, "limits: expected at most %v for each KiB, got %v", maxPerKiB, l.TimeoutPerKiB)
 	case l.Fuel > maxFuel:
