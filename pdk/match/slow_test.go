@@ -75,29 +75,12 @@ func (p *slowPattern) Earliest(s string, from, floor int, final bool) slowResult
 	return p.search(s, slowBounds{from, floor}, final, slowShortest)
 }
 
-// Match reports whether the pattern occurs anywhere in s, a whole text.
-func (p *slowPattern) Match(s string) bool {
-	return p.search(s, slowBounds{}, true, slowAny).Found
-}
-
 // MatchFull reports whether the whole of s is a match.
 func (p *slowPattern) MatchFull(s string) bool {
 	return p.search(s, slowBounds{}, true, slowFull).Found
 }
 
-// All calls yield for every match of s, a whole text, from left to right and
-// without overlap, until it returns false.
-func (p *slowPattern) All(s string, yield func(start, end int) bool) {
-	for at := 0; ; {
-		r := p.Find(s, at, true)
-		if !r.Found || !yield(r.Start, r.End) {
-			return
-		}
-		at = r.End
-	}
-}
-
-// asciiSet is an asciiSet of ASCII characters.
+// asciiSet is a set of ASCII characters.
 type asciiSet [2]uint64
 
 func (s *asciiSet) add(c byte)      { s[c>>6] |= 1 << (c & 63) }
@@ -225,7 +208,6 @@ type slowMode uint8
 const (
 	slowLeftmost slowMode = iota // the match that Go's regexp finds
 	slowShortest                 // its start, as soon as it is certain
-	slowAny                      // whether there is one; whole texts only
 	slowFull                     // whether the whole text is one; whole texts only
 )
 
@@ -351,7 +333,7 @@ func (m *slowMachine) step(next rune, at int) bool {
 		if m.mode == slowShortest {
 			m.keepBefore(t.start)
 		}
-		return m.mode == slowAny // else only what has priority goes on
+		return false // only what has priority goes on
 	}
 	return false
 }
