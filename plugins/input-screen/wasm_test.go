@@ -4,56 +4,20 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"weir/abi"
-	"weir/host/plugin"
-	"weir/host/plugin/plugintest"
-	"weir/pdk"
+	"weir/host/plugin/twintest"
 )
 
-// loadWasm loads the plugin's module as the host does, self-check included,
-// and configures the native one alike.
-func loadWasm(t testing.TB, config abi.Raw, prompts ...abi.Prompt) *plugin.Plugin {
+// loadWasm loads the module and configures the native plugin alike.
+func loadWasm(t testing.TB, config abi.Raw, prompts ...abi.Prompt) *twintest.Twin {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("compiles a module")
-	}
-	ctx := context.Background()
-	rt, err := plugin.NewRuntime(ctx, plugin.RuntimeOptions{CacheDir: plugintest.CacheDir(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { rt.Close(ctx) })
-	p, err := rt.Load(ctx, plugin.Spec{Name: pluginName, Wasm: plugintest.Build(t, "plugins/"+pluginName), Config: config, Prompts: prompts,
-		Limits: plugin.Limits{Timeout: 10 * time.Second}}) // machines that test are busy
-	if err != nil {
-		t.Fatal(err)
-	}
-	q := abi.ConfigureRequest{Call: stamp, Config: config, Prompts: prompts}
-	if _, err := pdk.Invoke(abi.HookConfigure, q.AppendJSON(nil)); err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() { current = nil })
-	return p
+	return twintest.Load(t, pluginName, config, prompts...)
 }
 
 // stamp is any clock and seed.
 var stamp = abi.Call{Now: 1, Seed: "2"}
-
-// same holds the module's answer against the native one, byte by byte.
-func same(t *testing.T, p *plugin.Plugin, hook abi.Hook, request []byte) []byte {
-	t.Helper()
-	want, err := pdk.Invoke(hook, request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, _, err := p.Call(context.Background(), hook, request)
-	if err != nil || string(got) != string(want) {
-		t.Fatalf("%s: in Wasm %s, %v; native %s", request, got, err, want)
-	}
-	return got
-}
 
 func TestWasmAnswersEqual(t *testing.T) {
 	p := loadWasm(t, shipped(t), abi.Prompt{Name: promptName, Text: testPrompt})
@@ -63,7 +27,7 @@ func TestWasmAnswersEqual(t *testing.T) {
 		for _, h := range [][]abi.Turn{{}, history} {
 			q := abi.CheckInputRequest{Call: stamp, Text: text, History: h}
 			var v abi.Verdict
-			if err := v.DecodeJSON(same(t, p, abi.HookCheckInput, q.AppendJSON(nil))); err != nil {
+			if err := v.DecodeJSON(p.Same(t, abi.HookCheckInput, q.AppendJSON(nil))); err != nil {
 				t.Fatal(err)
 			}
 			if v.Verdict != abi.VerdictAskModel {
@@ -72,7 +36,7 @@ func TestWasmAnswersEqual(t *testing.T) {
 			q.State = v.State
 			for _, reply := range []abi.AskReply{saysYes, saysNo, isDown} {
 				q.Reply = &reply
-				same(t, p, abi.HookCheckInput, q.AppendJSON(nil))
+				p.Same(t, abi.HookCheckInput, q.AppendJSON(nil))
 			}
 		}
 	}

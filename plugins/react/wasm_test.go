@@ -1,56 +1,21 @@
 package main
 
 import (
-	"context"
 	"testing"
 
 	"weir/abi"
-	"weir/host/plugin"
-	"weir/host/plugin/plugintest"
-	"weir/pdk"
+	"weir/host/plugin/twintest"
 )
 
-// loadWasm loads the plugin's module as the host does, self-check included,
-// and configures the native one alike.
-func loadWasm(t testing.TB, config abi.Raw, prompts ...abi.Prompt) *plugin.Plugin {
+// loadWasm loads the module and configures the native plugin alike.
+func loadWasm(t testing.TB, config abi.Raw, prompts ...abi.Prompt) *twintest.Twin {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("compiles a module")
-	}
-	ctx := context.Background()
-	rt, err := plugin.NewRuntime(ctx, plugin.RuntimeOptions{CacheDir: plugintest.CacheDir(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { rt.Close(ctx) })
-	p, err := rt.Load(ctx, plugin.Spec{Name: pluginName, Wasm: plugintest.Build(t, "plugins/"+pluginName), Config: config, Prompts: prompts})
-	if err != nil {
-		t.Fatal(err)
-	}
-	q := abi.ConfigureRequest{Call: stamp, Config: config, Prompts: prompts}
-	if _, err := pdk.Invoke(abi.HookConfigure, q.AppendJSON(nil)); err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() { current = nil })
-	return p
+	return twintest.Load(t, pluginName, config, prompts...)
 }
 
 // stamp is any clock and seed.
 var stamp = abi.Call{Now: 1, Seed: "2"}
-
-// same holds the module's answer against the native one, byte by byte.
-func same(t *testing.T, p *plugin.Plugin, hook abi.Hook, request []byte) []byte {
-	t.Helper()
-	want, err := pdk.Invoke(hook, request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, _, err := p.Call(context.Background(), hook, request)
-	if err != nil || string(got) != string(want) {
-		t.Fatalf("%s: in Wasm %s, %v; native %s", request, got, err, want)
-	}
-	return got
-}
 
 func TestWasmAnswersEqual(t *testing.T) {
 	prompt := abi.Prompt{Name: promptName, Text: "Zoë's tools:\n{tools}\nUse {tool_names}."}
@@ -67,7 +32,7 @@ func TestWasmAnswersEqual(t *testing.T) {
 	} {
 		q := abi.StepRequest{Call: stamp, State: state, Event: e}
 		var r abi.StepReply
-		if err := r.DecodeJSON(same(t, p, abi.HookStep, q.AppendJSON(nil))); err != nil {
+		if err := r.DecodeJSON(p.Same(t, abi.HookStep, q.AppendJSON(nil))); err != nil {
 			t.Fatal(err)
 		}
 		state = r.State
