@@ -1,6 +1,10 @@
 package plugin
 
-import "weir/host/fault"
+import (
+	"bytes"
+
+	"weir/host/fault"
+)
 
 // Reset is a way to put an instance's memory back to its image. All of them
 // leave the same bytes; they differ in speed.
@@ -14,8 +18,8 @@ const (
 	ResetScan Reset = "scan"
 	// ResetPagemap does the same by reading /proc/self/pagemap.
 	ResetPagemap Reset = "pagemap"
-	// ResetCopy copies the whole image back. It works everywhere, and is slower
-	// from the smallest image on.
+	// ResetCopy looks at the whole memory and copies back what differs. It works
+	// everywhere, and is slower from the smallest image on.
 	ResetCopy Reset = "copy"
 )
 
@@ -54,10 +58,23 @@ func newResetter(want Reset) (*resetter, error) {
 // restore makes memory, which began as a mapping of the image, equal to it.
 func (r *resetter) restore(memory, image []byte) error {
 	if r.pages == nil {
-		copy(memory, image)
+		restoreAll(memory, image)
 		return nil
 	}
 	return r.pages.restore(memory, image)
+}
+
+// restoreAll copies what differs. Looking first is faster than writing
+// everything, and a page that was not written stays one that all instances
+// share.
+func restoreAll(memory, image []byte) {
+	const chunk = 4 << 10
+	for at := 0; at < len(image); at += chunk {
+		end := min(at+chunk, len(image))
+		if m, want := memory[at:end], image[at:end]; !bytes.Equal(m, want) {
+			copy(m, want)
+		}
+	}
 }
 
 func (r *resetter) close() {
