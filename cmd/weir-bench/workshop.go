@@ -75,7 +75,7 @@ func (w *workshop) value(ctx context.Context, r row) (float64, error) {
 	}
 	values := f.values[r.metric]
 	if len(values) == 0 {
-		return 0, fmt.Errorf("Benchmark%s did not report %s", r.bench.name, r.metric)
+		return 0, fmt.Errorf("benchmark %s did not report %s", r.bench.name, r.metric)
 	}
 	per := r.per
 	if per == 0 {
@@ -92,7 +92,7 @@ func (w *workshop) run(ctx context.Context, b bench) *figures {
 	cmd.Dir = filepath.Join(w.root, filepath.FromSlash(b.pkg))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		return &figures{err: fmt.Errorf("Benchmark%s: %w\n%s", b.name, err, tail(out))}
+		return &figures{err: fmt.Errorf("benchmark %s: %w\n%s", b.name, err, tail(out))}
 	}
 	return &figures{values: metrics(out, b.name)}
 }
