@@ -93,7 +93,9 @@ func (a *Authenticator) keyed(h Header) bool {
 
 func identify(h Header) (Caller, bool) {
 	user, ok := single(h, HeaderUserID)
-	if !ok || user == "" {
+	// A proxy may join repeated headers to a list, and then nobody can tell two
+	// identities from one.
+	if !ok || user == "" || strings.Contains(user, ",") {
 		return Caller{}, false
 	}
 	name, ok := single(h, HeaderUsername)

@@ -67,7 +67,9 @@ func TestRefusals(t *testing.T) {
 		{"identity with a high byte", []string{good, "x-authenticated-user-id: Zo\u00eb"}, CodeIdentity},
 		{"identity of 256", []string{good, "x-authenticated-user-id: " + strings.Repeat("x", 256)}, ""},
 		{"identity of 257", []string{good, "x-authenticated-user-id: " + strings.Repeat("x", 257)}, CodeIdentity},
-		{"identity with a comma is one", []string{good, "x-authenticated-user-id: alice, bob"}, ""},
+		{"identities in a list", []string{good, "x-authenticated-user-id: alice, bob"}, CodeIdentity},
+		{"identities in a list without a space", []string{good, "x-authenticated-user-id: alice,bob"}, CodeIdentity},
+		{"username with a comma", []string{good, user, "x-authenticated-username: Smith, Zo%C3%AB"}, ""},
 		{"identity in tabs", []string{good, "x-authenticated-user-id: \talice \t"}, ""},
 
 		{"username", []string{good, user, "x-authenticated-username: Zo%C3%AB Smith"}, ""},

@@ -48,6 +48,7 @@ func TestRawRequests(t *testing.T) {
 		"blank identity":             {sized(key + "x-authenticated-user-id:  \r\n"), []string{"401"}, "ambiguous"},
 		"two identities":             {sized(key + id + id), []string{"401"}, "ambiguous"},
 		"two identities, other case": {sized(key + id + "X-AUTHENTICATED-USER-ID: eve\r\n"), []string{"401"}, "ambiguous"},
+		"identities in a list":       {sized(key + "x-authenticated-user-id: " + userID + ", eve\r\n"), []string{"401"}, "ambiguous"},
 		"identity with NUL":          {sized(key + "x-authenticated-user-id: a\x00b\r\n"), []string{"400", "401"}, ""},
 		"identity beyond ASCII":      {sized(key + "x-authenticated-user-id: Zo\xc3\xab\r\n"), []string{"400", "401"}, ""},
 		"identity too long":          {sized(key + "x-authenticated-user-id: " + strings.Repeat("a", 257) + "\r\n"), []string{"401"}, "ambiguous"},
