@@ -26,6 +26,9 @@ func TestToolsWaitForGuards(t *testing.T) {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		own.ServeHTTP(w, r)
 	})
+	// The host's session may be with the desk of a test before: the first call
+	// finds it expired and is repeated, which is not what is counted here.
+	shared(t, nil, desk).ask(t, user("Show me my open tickets."))
 	for name, tc := range map[string]struct {
 		vote, text string
 		calls      int64
