@@ -17,7 +17,7 @@ RACED ?= ./host/...
 PLUGINS := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard plugins/*/plugin.go)))))
 WASM := GOOS=wasip1 GOARCH=wasm $(GO) build -buildmode=c-shared -trimpath -ldflags='-s -w'
 
-.PHONY: help build plugins demo test race bench check fuzz kit clean $(PLUGINS:%=plugin-%)
+.PHONY: help build plugins demo test race bench soak baseline check fuzz kit clean $(PLUGINS:%=plugin-%)
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -50,6 +50,12 @@ bench: ## measure what is promised; BENCH=--quick, BENCH='--rows match', STRICT=
 	@mkdir -p bin
 	$(GO) build -trimpath -ldflags='-s -w' -o bin/ ./cmd/weir-bench
 	bin/weir-bench $(BENCH)
+
+soak: ## the long forms: fresh state and flat memory over 100,000 calls and 2,000 reloads
+	WEIR_SOAK=1 $(GO) test -count=1 -timeout 2h -v -run 'Fresh|Flat' ./host/plugin
+
+baseline: ## show the faults that the sandbox mends, on plain wazero and the plain Extism SDK
+	$(GO) test -count=1 -timeout 30m -v -tags baseline -run Baseline ./host/plugin
 
 check: ## format, vet for every system, staticcheck, layout, nothing built is committed
 	@out=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); test -z "$$out" || { echo "not formatted: $$out"; exit 1; }
