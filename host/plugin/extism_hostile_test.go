@@ -255,8 +255,8 @@ func loadExtismShape(t *testing.T, s shape) *plugin.Plugin {
 	return p
 }
 
-// FAULTS P1 and P2 for the Extism carrier: a guest ends within its limit and
-// half of that again, and nobody stalls meanwhile, whether it works itself or
+// FAULTS P1 and P2 for the Extism carrier: a guest ends soon after its
+// limit, and nobody stalls meanwhile, whether it works itself or
 // has the kernel work.
 func TestExtismDeadlineHoldsForEveryShape(t *testing.T) {
 	for _, s := range extismShapes() {

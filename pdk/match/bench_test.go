@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 )
 
@@ -60,43 +59,6 @@ func TestHeldOnProse(t *testing.T) {
 	if mean > 5 || p99 > 24 {
 		t.Errorf("held %.2f on average, p99 %d; at most 5 and 24", mean, p99)
 	}
-}
-
-// The set is at least ten times as fast as the standard library run for each
-// pattern. A loaded machine slows both down alike, so the ratio is tested.
-func TestFasterThanRegexp(t *testing.T) {
-	if testing.Short() {
-		t.Skip("measures time")
-	}
-	s := compile(t, shipped(t)...)
-	text := prose(t, 256<<10)
-	s.All(text)
-	var list []*regexp.Regexp
-	for i := range s.Len() {
-		list = append(list, regexp.MustCompile(s.Expr(i)))
-	}
-	ours := fastest(func() { s.All(text) })
-	theirs := fastest(func() {
-		for _, re := range list {
-			re.FindAllStringIndex(text, -1)
-		}
-	})
-	t.Logf("set %.0f MB/s, regexp for each pattern %.2f MB/s: %.0f times", rate(text, ours), rate(text, theirs), float64(theirs)/float64(ours))
-	if theirs < 10*ours {
-		t.Errorf("the set takes %v, the standard library %v: less than ten times", ours, theirs)
-	}
-}
-
-func rate(text string, d time.Duration) float64 { return float64(len(text)) / 1e6 / d.Seconds() }
-
-func fastest(f func()) time.Duration {
-	best := time.Duration(1<<63 - 1)
-	for range 3 {
-		began := time.Now()
-		f()
-		best = min(best, time.Since(began))
-	}
-	return best
 }
 
 func BenchmarkProse(b *testing.B) {
