@@ -15,8 +15,8 @@ import (
 // the same guests take seconds (see the baseline).
 const (
 	p1Limit = 100 * time.Millisecond
-	p1Ended = 500 * time.Millisecond
-	p2Stall = 300 * time.Millisecond
+	p1Ended = slack * 500 * time.Millisecond
+	p2Stall = slack * 300 * time.Millisecond
 )
 
 // FAULTS P1: whatever the shape of its code, a guest ends soon after its limit,
