@@ -44,23 +44,57 @@ func digestOf(wasm []byte) string {
 // is compiled once, however many ask for it at the same time; every successful
 // call needs one r.codes.put.
 func (r *Runtime) compile(ctx context.Context, digest string, wasm []byte) (*code, error) {
-	return r.codes.get(ctx, digest, func() (*code, error) { return r.newCode(ctx, wasm) })
+	return r.codes.get(ctx, digest, func() (*code, error) { return r.newCode(ctx, digest, wasm) })
 }
 
-// newCode instruments and compiles. The module's imports were looked at before.
-func (r *Runtime) newCode(ctx context.Context, wasm []byte) (*code, error) {
-	if o, err := parseModule(wasm); err == nil && o.carrier() == CarrierExtism {
-		return r.newSDKCode(ctx, wasm)
+// newCode instruments, or takes what was instrumented before, and compiles. The
+// module's imports were looked at before.
+func (r *Runtime) newCode(ctx context.Context, digest string, wasm []byte) (*code, error) {
+	carrier := CarrierDirect
+	if o, err := parseModule(wasm); err == nil {
+		carrier = o.carrier()
+	}
+	key := keepKey(digest, carrier, rewriteOptions())
+	if m, ok := r.kept.get(key); ok {
+		if c, err := r.compileRewritten(ctx, carrier, m); err == nil {
+			return c, nil
+		}
+	}
+	m, err := rewrite(carrier, wasm)
+	if err != nil {
+		return nil, err
+	}
+	c, err := r.compileRewritten(ctx, carrier, m)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.kept.put(key, m); err != nil {
+		r.log.Warn("an instrumented module is not kept; the next start makes it again", "error", firstLine(err.Error()))
+	}
+	return c, nil
+}
+
+func rewrite(carrier string, wasm []byte) (*rewritten, error) {
+	if carrier == CarrierExtism {
+		return rewriteExtism(wasm)
 	}
 	m, err := instrument.Rewrite(wasm, rewriteOptions())
 	if err != nil {
 		return nil, err
 	}
-	c := &code{resettable: m.Resettable()}
+	own := &rewritten{wasm: m.Bare(), resettable: m.Resettable()}
 	for _, g := range m.Globals {
-		c.globals = append(c.globals, g.Name)
+		own.globals = append(own.globals, g.Name)
 	}
-	c.engine, c.module, err = r.build(ctx, m.Bare())
+	return own, nil
+}
+
+func (r *Runtime) compileRewritten(ctx context.Context, carrier string, m *rewritten) (c *code, err error) {
+	if carrier == CarrierExtism {
+		return r.compileExtism(ctx, m.wasm)
+	}
+	c = &code{resettable: m.resettable, globals: m.globals}
+	c.engine, c.module, err = r.build(ctx, m.wasm)
 	return c, err
 }
 

@@ -54,8 +54,8 @@ func (c *sdkCode) close() {
 	_ = c.cache.Close(context.Background())
 }
 
-// newSDKCode instruments a module and has the SDK compile it.
-func (r *Runtime) newSDKCode(ctx context.Context, wasm []byte) (*code, error) {
+// rewriteExtism renames a module's imports and instruments it.
+func rewriteExtism(wasm []byte) (*rewritten, error) {
 	renamed, err := renameImports(wasm, map[string]string{abi.ImportExtism: extismEnv, abi.ImportWASI: extismWASI})
 	if err != nil {
 		return nil, refuse("%w", err)
@@ -64,13 +64,18 @@ func (r *Runtime) newSDKCode(ctx context.Context, wasm []byte) (*code, error) {
 	if err != nil {
 		return nil, err
 	}
+	return &rewritten{wasm: m.Wasm}, nil
+}
+
+// compileExtism has the SDK compile an instrumented module.
+func (r *Runtime) compileExtism(ctx context.Context, wasm []byte) (*code, error) {
 	r.compiled.Add(1)
-	c, cacheErr := compileSDK(ctx, r.cacheDir, m.Wasm)
+	c, cacheErr := compileSDK(ctx, r.cacheDir, wasm)
 	if cacheErr == nil {
 		return &code{sdk: c}, nil
 	}
 	if r.cacheDir != "" {
-		if c, err = compileSDK(ctx, "", m.Wasm); err == nil {
+		if c, err := compileSDK(ctx, "", wasm); err == nil {
 			r.log.Warn("the compilation cache does not work; compiled without it", "error", firstLine(cacheErr.Error()))
 			return &code{sdk: c}, nil
 		}

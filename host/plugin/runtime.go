@@ -15,10 +15,10 @@ import (
 
 // RuntimeOptions configure a [Runtime].
 type RuntimeOptions struct {
-	// CacheDir keeps compiled code between starts; it is created when missing.
-	// Empty means that every start compiles (seconds for each Go guest). Only
-	// the host's own account may write there: what it holds is run as machine
-	// code.
+	// CacheDir keeps instrumented modules and compiled code between starts; it
+	// is created when missing. Empty means that every start makes them again
+	// (seconds for each Go guest). Only the host's own account may write there:
+	// what it holds is run as machine code.
 	CacheDir string
 	// TotalMemory bounds the linear memory of all instances together, in
 	// bytes: one that runs counts with its plugin's limit, an idle one with
@@ -39,6 +39,7 @@ type Runtime struct {
 	log      *slog.Logger
 	cache    wazero.CompilationCache // nil without a directory
 	cacheDir string
+	kept     keeper
 	engine   wazero.Runtime
 	codes    shared[string, *code] // by digest
 	intros   shared[imageKey, *introduction]
@@ -84,7 +85,7 @@ func (r *Runtime) start(ctx context.Context, opts RuntimeOptions) error {
 	if opts.CacheDir != "" {
 		cache, err := wazero.NewCompilationCacheWithDir(opts.CacheDir)
 		if err == nil {
-			r.cache = cache
+			r.cache, r.kept.dir = cache, opts.CacheDir
 		} else { // a read-only file system, as containers have
 			r.log.Warn("there is no compilation cache; every start compiles", "error", firstLine(err.Error()))
 		}

@@ -5,7 +5,7 @@ import (
 )
 
 // Version changes whenever the same module could be rewritten to other bytes.
-const Version = "1"
+const Version = "2"
 
 // Names that a rewritten module imports and exports.
 const (
