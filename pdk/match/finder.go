@@ -26,6 +26,11 @@ type finder struct {
 	found bool // a match of lower priority than all of them
 	start int
 	end   int
+
+	way    *way  // if not nil, this and starts are the threads, and read is scratch
+	starts []int // ascending
+	ways   map[string]*way
+	roots  [kinds]*way
 }
 
 // machine is what finders need while they run.
@@ -34,6 +39,8 @@ type machine struct {
 	stack []uint32
 	mark  []uint32 // by instruction: the epoch that has been through it
 	epoch uint32
+	key   []byte
+	room  int // for ways
 }
 
 func newMachine(insts int) *machine { return &machine{mark: make([]uint32, insts)} }
@@ -41,6 +48,7 @@ func newMachine(insts int) *machine { return &machine{mark: make([]uint32, insts
 // reset puts the finder at an offset, with nothing in progress.
 func (f *finder) reset(at int) {
 	f.at, f.read, f.found, f.sure = at, f.read[:0], false, false
+	f.way = nil
 }
 
 // next runs on until the next match is decided and returns whether one is; then
@@ -48,11 +56,12 @@ func (f *finder) reset(at int) {
 // which unless final is not the end of it all.
 func (f *finder) next(m *machine, text string, final bool) bool {
 	for {
-		if len(f.read) == 0 {
+		if f.idle() {
 			if f.found {
 				f.reset(f.end)
 				return true
 			}
+			f.read, f.way = f.read[:0], nil
 			if f.skip(text); f.at >= len(text) {
 				return false
 			}
@@ -60,7 +69,7 @@ func (f *finder) next(m *machine, text string, final bool) bool {
 		if f.at >= len(text) && !final {
 			return false
 		}
-		f.step(m, text)
+		f.stride(m, text)
 	}
 }
 
@@ -146,6 +155,7 @@ func (f *finder) match(start int) {
 // cannot come to a match any more count for nothing.
 func (f *finder) settle(m *machine, text string) (decided bool, open int) {
 	open = len(text)
+	f.spread()
 	if len(f.read) == 0 && !f.found {
 		return false, open
 	}

@@ -39,6 +39,7 @@ type tracker struct {
 // Scanner returns a scanner for a new text.
 func (s *Set) Scanner() *Scanner {
 	c := &Scanner{set: s, finders: make([]tracker, len(s.patterns)), machine: newMachine(s.most)}
+	c.machine.room = maxWays
 	for i := range c.finders {
 		c.finders[i].prog, c.finders[i].minimal = s.patterns[i].prog, s.patterns[i].Minimal
 	}

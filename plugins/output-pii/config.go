@@ -74,6 +74,7 @@ func readEntities(d *strictjson.Decoder) (finders []recogniser, err error) {
 		n := len(finders)
 		for _, r := range recognisers() {
 			if r.entity == name {
+				r.mask = "<" + name + ">"
 				finders = append(finders, r)
 			}
 		}

@@ -5,6 +5,7 @@ package main
 
 import (
 	"errors"
+	"strings"
 
 	"weir/abi"
 	"weir/pdk"
@@ -44,7 +45,7 @@ func configure(q *abi.ConfigureRequest) (*abi.ConfigureReply, error) {
 		return &abi.ConfigureReply{Error: err.Error()}, nil
 	}
 	current = g
-	g.scanner.Warm(typical)
+	g.scanner.Warm(typical, numbers())
 	return g.settings(), nil
 }
 
@@ -58,6 +59,19 @@ DE89370400440532013000, MT84MALT011000012345MTLCAST001S. Hosts: 192.168.10.24, 1
 Wallets: 1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2, bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq. Numbers:
 078-05-1120, 899.99.9999, 2026-09-15T09:20:00Z, 14:05:00, $4,250.75, 20260914.7 and 1 000 000.
 `
+
+// numbers has forms of numbers with each sort of digit that a pattern asks for
+// at the beginning of a group, and a word behind.
+func numbers() string {
+	var b strings.Builder
+	for _, form := range [...]string{"?15-?55-?132", "(?15) ?55-?132", "?15.?55.?132", "+?4 ?0 ?946 ?958", "?78-?5-?120", "?111 ?111 ?111 ?111"} {
+		for _, digit := range [...]string{"0", "1", "2", "5"} {
+			number := strings.ReplaceAll(form, "?", digit)
+			b.WriteString("call " + number + " now, " + number + ". Or " + number + "\n")
+		}
+	}
+	return b.String()
+}
 
 // settings declare the patterns, so that the host may look for them itself and
 // ask only where one of them is.

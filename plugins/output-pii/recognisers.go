@@ -10,19 +10,20 @@ type recogniser struct {
 	expr   string
 	valid  func(string) bool // nil: every match is one
 	parts  parts             // of a match that valid refuses
+	mask   string            // what takes its place; set with the configuration
 }
 
 // recognisers returns all of them, in the order of the table.
 func recognisers() []recogniser {
 	return []recogniser{
-		{"EMAIL_ADDRESS", "EMAIL_ADDRESS", exprEmail, nil, wholeOnly},
-		{"PHONE_NUMBER", "PHONE_NUMBER", exprPhone, validPhone, wholeOnly},
-		{"CREDIT_CARD", "CREDIT_CARD", exprCard, validCard, anywhere},
-		{"IBAN_CODE", "IBAN_CODE", exprIBAN, validIBAN, fromStart},
-		{"IP_ADDRESS:4", "IP_ADDRESS", exprIPv4, validIPv4, wholeOnly},
-		{"IP_ADDRESS:6", "IP_ADDRESS", exprIPv6, validIPv6, wholeOnly},
-		{"CRYPTO", "CRYPTO", exprCrypto, validCrypto, wholeOnly},
-		{"US_SSN", "US_SSN", exprSSN, validSSN, wholeOnly},
+		{"EMAIL_ADDRESS", "EMAIL_ADDRESS", exprEmail, nil, wholeOnly, ""},
+		{"PHONE_NUMBER", "PHONE_NUMBER", exprPhone, validPhone, wholeOnly, ""},
+		{"CREDIT_CARD", "CREDIT_CARD", exprCard, validCard, anywhere, ""},
+		{"IBAN_CODE", "IBAN_CODE", exprIBAN, validIBAN, fromStart, ""},
+		{"IP_ADDRESS:4", "IP_ADDRESS", exprIPv4, validIPv4, wholeOnly, ""},
+		{"IP_ADDRESS:6", "IP_ADDRESS", exprIPv6, validIPv6, wholeOnly, ""},
+		{"CRYPTO", "CRYPTO", exprCrypto, validCrypto, wholeOnly, ""},
+		{"US_SSN", "US_SSN", exprSSN, validSSN, wholeOnly, ""},
 	}
 }
 

@@ -14,10 +14,11 @@ type found struct {
 	start, end int
 	finder     int
 	entity     string // empty when the validator refused it and every part
+	mask       string
 }
 
 func (f found) edit(base int) abi.Edit {
-	return abi.Edit{Start: f.start - base, End: f.end - base, Replace: "<" + f.entity + ">", Label: f.entity}
+	return abi.Edit{Start: f.start - base, End: f.end - base, Replace: f.mask, Label: f.entity}
 }
 
 // scan returns every decided match of every finder, and the earliest start of
@@ -41,7 +42,7 @@ func (g *guard) scan(text string, base int, resume []int64, pos int64, final boo
 
 func (g *guard) confirm(i int, text string, start, end int) found {
 	r := &g.finders[i]
-	f := found{from: start, to: end, start: start, end: end, finder: i, entity: r.entity}
+	f := found{from: start, to: end, start: start, end: end, finder: i, entity: r.entity, mask: r.mask}
 	switch {
 	case r.valid == nil || r.valid(text[start:end]):
 	case r.parts != wholeOnly:
