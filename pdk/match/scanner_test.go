@@ -61,7 +61,13 @@ func byPattern(all []Match) []Match {
 // stream scans a text in pieces, given by their ends, and holds the protocol.
 func (s *Set) stream(t testing.TB, text string, ends []int) (all []Match) {
 	t.Helper()
-	c := s.Scanner()
+	return s.streamBy(t, s.Scanner(), text, ends)
+}
+
+// streamBy does so with a scanner that may have read other texts.
+func (s *Set) streamBy(t testing.TB, c *Scanner, text string, ends []int) (all []Match) {
+	t.Helper()
+	c.Reset(text, 0)
 	open := 0
 	for _, end := range ends {
 		final := end < 0
@@ -91,13 +97,18 @@ func (s *Set) stream(t testing.TB, text string, ends []int) (all []Match) {
 }
 
 // everyCut holds streams against the whole: cut in two at every byte, cut at
-// every byte, and at random.
+// every byte, and at random; by a new scanner, by one that remembers what it
+// read before, and by one that soon has no room for that.
 func (s *Set) everyCut(t testing.TB, text string, want []Match) {
 	t.Helper()
+	experienced, full := s.Scanner(), s.Scanner()
+	full.machine.room = 3
 	check := func(ends []int) {
 		t.Helper()
-		if got := s.stream(t, text, ends); !slices.Equal(got, want) {
-			t.Fatalf("%q cut at %v: %v, want %v; patterns %v", text, ends, got, want, s.patterns)
+		for i, c := range []*Scanner{s.Scanner(), experienced, full} {
+			if got := s.streamBy(t, c, text, ends); !slices.Equal(got, want) {
+				t.Fatalf("%q cut at %v, scanner %d: %v, want %v; patterns %v", text, ends, i, got, want, s.patterns)
+			}
 		}
 	}
 	var each []int
@@ -125,6 +136,8 @@ var seeds = [][2]string{
 	{`a*?b`, "aaab"}, {`(?U)a+`, "aaa"}, {`\Ba\B`, "xay a"}, {`[^a]b`, "ab cb éb"}, {`x{2,4}?y?`, "xxxxy"}, {`\Aab|b\z`, "abb"},
 	{`\w+@\w+`, "a@b c@d@e"}, {`(?:\d[ -]?){5,9}\d\b`, "12345 67890 1234567890123"}, {`\x{FFFD}`, "a\xffb\xc3"},
 	{`a(?:b{10}c)?`, "abbbbbbbbbbcaabbb"}, {`\bé\b`, "é éé é"}, {`[[:alpha:]]+\s`, "ab cd "},
+	{`a.{0,30}b`, "aaaaaaaaaaaaaaaaaaaaaaaa ab aab b"}, {`a.?a.?b|aa`, "aaaab aacab"},
+	{`(?:abc)+|bx`, "abcabx abcabcabx"},
 }
 
 func TestWholeIsTheReference(t *testing.T) {
