@@ -426,3 +426,11 @@ func TestConcurrentScanners(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// A list of threads behaves otherwise once a match was found: nothing begins
+// any more. Without bounds a loop comes back to the same list.
+func TestRememberedStepsKnowWhatWasFound(t *testing.T) {
+	const text = "abcabx abcabcabx"
+	s := compile(t, Pattern{Expr: `(?:abc)+|bx`, Bound: Unbounded})
+	s.everyCut(t, text, []Match{{0, 0, 3}, {0, 4, 6}, {0, 7, 13}, {0, 14, 16}})
+}
