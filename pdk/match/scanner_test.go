@@ -234,10 +234,37 @@ func FuzzAgainstSlow(f *testing.F) {
 				t.Skip()
 			}
 		}
+		// Of bytes that are no UTF-8 the slow matcher knows less than regexp does,
+		// see TestInvalidBytes.
+		text = strings.ToValidUTF8(text, "\ufffd")
 		want := set.references(t, text)
 		set.everyCut(t, text, want)
 		checkWhole(t, set, text, want)
 	})
+}
+
+// A byte that is no UTF-8 reads as U+FFFD, as in the standard library.
+func TestInvalidBytes(t *testing.T) {
+	for _, expr := range []string{`\x{FFFD}`, `[^a]`, `a.b`, `\x{FFFD}+`} {
+		set, err := Compile([]Pattern{{Expr: expr}}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{"\x97", "a\x97b", "\xf0\x9f\x97", "a\ufffdb", "ab"} {
+			var want [][]int
+			for _, m := range regexp.MustCompile(set.Expr(0)).FindAllStringIndex(text, -1) {
+				want = append(want, m)
+			}
+			var got [][]int
+			found, _ := set.Scanner().Scan(text, true)
+			for _, m := range found {
+				got = append(got, []int{m.Start, m.End})
+			}
+			if !slices.EqualFunc(got, want, slices.Equal[[]int]) {
+				t.Errorf("%s in %q: %v, regexp says %v", expr, text, got, want)
+			}
+		}
+	}
 }
 
 func ascii(s string) bool {
