@@ -47,7 +47,7 @@ func (r *run) performModel(req *abi.ModelRequest) (abi.Event, *ending) {
 		r.budgetTold = true
 		return abi.Event{Type: abi.EventModelFailed, Code: abi.FailBudget}, nil
 	}
-	call, err := r.modelCall(r.policy.Workflow(), req)
+	call, err := r.modelCall(&r.thread, r.policy.Workflow(), req)
 	if err != nil {
 		return abi.Event{}, r.failed(err)
 	}
@@ -159,13 +159,13 @@ func (r *run) guardCall(guard string, req *abi.ModelRequest) (*ModelCall, error)
 	if req.Stream || req.Tools != nil {
 		return nil, fault.New(fault.Plugin, "guard %s: model request: expected no stream and no tools", guard)
 	}
-	bare := &run{Engine: r.Engine, policy: r.policy}
-	return bare.modelCall(guard, req)
+	return r.modelCall(&thread{}, guard, req)
 }
 
-// modelCall resolves everything that a plugin's request names.
-func (r *run) modelCall(plugin string, req *abi.ModelRequest) (*ModelCall, error) {
-	messages, err := r.messages(plugin, req)
+// modelCall resolves everything that a plugin's request names; refs and turns
+// are those of t.
+func (r *run) modelCall(t *thread, plugin string, req *abi.ModelRequest) (*ModelCall, error) {
+	messages, err := r.messages(t, plugin, req)
 	if err != nil {
 		return nil, err
 	}
@@ -177,9 +177,9 @@ func (r *run) modelCall(plugin string, req *abi.ModelRequest) (*ModelCall, error
 		Temperature: req.Temperature, MaxTokens: req.MaxTokens, Stream: req.Stream}, nil
 }
 
-func (r *run) messages(plugin string, req *abi.ModelRequest) ([]abi.Message, error) {
+func (r *run) messages(t *thread, plugin string, req *abi.ModelRequest) ([]abi.Message, error) {
 	if req.Prompt == nil {
-		return r.thread.resolve(req.Messages)
+		return t.resolve(req.Messages)
 	}
 	text, ok := r.policy.Prompt(plugin, req.Prompt.Name)
 	if !ok {

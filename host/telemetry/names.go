@@ -115,21 +115,3 @@ const (
 	ResourceServiceVersion   = "service.version"
 	ResourceEnvironment      = "deployment.environment"
 )
-
-// Metrics of an agent are named agent.<type>.<suffix>, see [MetricName]; the
-// type keeps its hyphens. Counters have the unit 1, durations s.
-const (
-	MetricRuns              = "runs"
-	MetricRunsDuration      = "runs.duration"
-	MetricRunsErrors        = "runs.errors"
-	MetricGuardDecisions    = "guardrail.decisions"
-	MetricGuardDuration     = "guardrail.duration"
-	MetricPluginFailures    = "plugin.failures"
-	MetricToolCalls         = "tool.calls"
-	MetricToolCallsDuration = "tool.calls.duration"
-)
-
-// MetricName returns the full name of a metric of an agent of that type.
-func MetricName(agentType, suffix string) string {
-	return "agent." + agentType + "." + suffix
-}
