@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"runtime"
+	"sync"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/experimental"
@@ -120,6 +121,11 @@ func (c *code) close() {
 // full cache must not decide whether a module is good.
 func (r *Runtime) build(ctx context.Context, wasm []byte) (wazero.Runtime, wazero.CompiledModule, error) {
 	r.compiled.Add(1)
+	alone, err := r.alone(ctx, wasm)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer alone()
 	module, cacheErr := compileIn(ctx, r.engine, wasm)
 	if cacheErr == nil {
 		return r.engine, module, nil
@@ -136,6 +142,19 @@ func (r *Runtime) build(ctx context.Context, wasm []byte) (wazero.Runtime, wazer
 	}
 	r.log.Warn("the compilation cache does not work; compiled without it", "error", firstLine(cacheErr.Error()))
 	return plain, module, nil
+}
+
+// alone waits until nobody compiles these bytes, which modules of several
+// digests have in common when they differ in their data alone: wazero shows
+// what it takes from its cache to the next who asks before it is complete.
+func (r *Runtime) alone(ctx context.Context, wasm []byte) (done func(), err error) {
+	key := digestOf(wasm)
+	turn, err := r.turns.get(ctx, key, func() (*sync.Mutex, error) { return new(sync.Mutex), nil })
+	if err != nil {
+		return nil, err
+	}
+	turn.Lock()
+	return func() { turn.Unlock(); r.turns.put(key) }, nil
 }
 
 func (r *Runtime) uncached(ctx context.Context) (wazero.Runtime, error) {

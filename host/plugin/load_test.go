@@ -5,6 +5,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -108,6 +109,36 @@ func TestLoadRefuses(t *testing.T) {
 				t.Errorf("kind %v", k)
 			}
 		})
+	}
+}
+
+// FAULTS P8: modules that differ in their data alone have the same code once
+// that is stripped, and wazero does not allow for two compilations of the same
+// code at once where its cache has it.
+func TestSameCodeOtherData(t *testing.T) {
+	dir := t.TempDir()
+	specs := make([]plugin.Spec, 6)
+	for i := range specs {
+		name := string(rune('a' + i))
+		reply := `{"verdict":"block","message":"` + name + `"}`
+		specs[i] = plugin.Spec{Name: name, Wasm: NewGuest().Answer(abi.HookCheckInput, reply).Build()}
+	}
+	for range 10 { // the first fills the cache
+		r := newRuntimeWith(t, plugin.RuntimeOptions{CacheDir: dir})
+		var loading sync.WaitGroup
+		for _, spec := range specs {
+			loading.Go(func() {
+				p, err := r.Load(t.Context(), spec)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if v, _, err := p.CheckInput(t.Context(), &abi.CheckInputRequest{Call: abi.Call{Seed: "1"}}); err != nil || v.Message != spec.Name {
+					t.Errorf("%s: %+v, %v", spec.Name, v, err)
+				}
+			})
+		}
+		loading.Wait()
 	}
 }
 

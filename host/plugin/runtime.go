@@ -41,7 +41,8 @@ type Runtime struct {
 	cacheDir string
 	kept     keeper
 	engine   wazero.Runtime
-	codes    shared[string, *code] // by digest
+	codes    shared[string, *code]       // by digest
+	turns    shared[string, *sync.Mutex] // to compile, by what wazero is given
 	intros   shared[imageKey, *introduction]
 	resetter *resetter
 	memory   gate // bytes
@@ -66,6 +67,7 @@ func NewRuntime(ctx context.Context, opts RuntimeOptions) (*Runtime, error) {
 	}
 	r.memory.free = r.total
 	r.codes.free = (*code).close
+	r.turns.free = func(*sync.Mutex) {}
 	r.intros.free = (*introduction).free
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
