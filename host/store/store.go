@@ -11,10 +11,19 @@
 //	         │ records… │ records… │ records… │  Append(expected 3) → 4
 //	         └──────────┴──────────┴──────────┘
 //
-// All methods are safe for concurrent use and give up when their context ends.
-// Errors are of these kinds: Invalid (a name, an id or an argument is none),
-// Conflict, NotFound, Gone, Limit, and Unavailable when the backend does not
-// answer; after Unavailable it is not known whether a change was made.
+// All methods are safe for concurrent use and give up when their context ends,
+// with an error that wraps the context's. Other errors are of these kinds:
+// Invalid (a name, an id or an argument is none), Conflict, NotFound, Gone,
+// Limit, Unavailable when the backend does not answer, and Internal for what is
+// stored and cannot be read. After Unavailable, and when a context ended, it is
+// not known whether a change was made.
+//
+// Nothing that is stored is ever passed over. A message, a value or a blob that
+// is damaged, that is missing between others, or that has a version which this
+// program does not know ends the call with an Internal error that names it; a
+// container of another version is refused when the store is opened. What a
+// backend dropped because of its age is reported as Gone by whoever reads from
+// before it.
 package store
 
 import (
@@ -56,7 +65,7 @@ type Logs interface {
 	Append(ctx context.Context, log string, expected int64, id string, records [][]byte) (int64, error)
 	// Read yields the messages after position from (0: all) up to the last one
 	// that there is when the iteration begins. After an error it yields nothing
-	// more.
+	// more; the error is Gone when the message after from was dropped.
 	Read(ctx context.Context, log string, from int64) iter.Seq2[Message, error]
 	// Watch yields like Read and then waits for further messages. It ends
 	// without an error after the last message of an ended log, else with the
@@ -92,6 +101,9 @@ type Values interface {
 	// Delete removes the value if it is at the expected revision, else
 	// Conflict. With Any, deleting what is absent is no error.
 	Delete(ctx context.Context, key string, expected int64) error
+	// Keys returns the keys that begin with the prefix and have a value, sorted.
+	// The empty prefix stands for all.
+	Keys(ctx context.Context, prefix string) ([]string, error)
 }
 
 // Value is a value at one of its revisions.
@@ -111,5 +123,10 @@ type Blobs interface {
 	// NotFound.
 	Blob(ctx context.Context, space, digest string) ([]byte, error)
 	// DeleteBlob removes one blob; removing what is absent is no error.
+	// Afterwards its bytes are not readable in the backend's files; a backend
+	// documents what takes longer.
 	DeleteBlob(ctx context.Context, space, digest string) error
+	// DropSpace removes every blob of a space, each like DeleteBlob. Spaces
+	// whose names only begin with this one are others.
+	DropSpace(ctx context.Context, space string) error
 }

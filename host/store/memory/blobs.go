@@ -59,6 +59,17 @@ func (s *Store) DeleteBlob(ctx context.Context, space, digest string) error {
 	return nil
 }
 
+// DropSpace implements store.Blobs.
+func (s *Store) DropSpace(ctx context.Context, space string) error {
+	if err := s.key(ctx, space); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.blobs, space)
+	return nil
+}
+
 func (s *Store) blob(ctx context.Context, space, digest string) error {
 	if err := s.key(ctx, space); err != nil {
 		return err

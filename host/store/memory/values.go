@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"weir/host/fault"
@@ -100,6 +101,23 @@ func (s *Store) Delete(ctx context.Context, key string, expected int64) error {
 	}
 	delete(s.values.entries, key)
 	return nil
+}
+
+// Keys implements store.Values.
+func (s *Store) Keys(ctx context.Context, prefix string) ([]string, error) {
+	if err := s.usable(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var keys []string
+	for key := range s.values.entries {
+		if strings.HasPrefix(key, prefix) && s.values.live(key).revision > 0 {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys, nil
 }
 
 func (s *Store) key(ctx context.Context, key string) error {

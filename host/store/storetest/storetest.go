@@ -44,7 +44,9 @@ func Run(t *testing.T, b Backend) {
 		{"values: one winner", valuesOneWinner},
 		{"values expire", expiry},
 		{"value bounds", valueBounds},
+		{"keys", keys},
 		{"blobs", blobs},
+		{"drop a space", dropSpace},
 		{"close", closing},
 		{"an ended context", endedContext},
 	} {

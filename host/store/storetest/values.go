@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -78,11 +79,15 @@ func valuesOneWinner(t *testing.T, _ Backend, s store.Store) {
 }
 
 func expiry(t *testing.T, b Backend, _ store.Store) {
-	test := func(t *testing.T) {
+	b.inTime(t, func(t *testing.T) {
 		s := b.Open(t)
 		defer s.Close()
 		expire(t, b, s)
-	}
+	})
+}
+
+// inTime runs a test in a bubble, where time costs nothing, or in real time.
+func (b Backend) inTime(t *testing.T, test func(*testing.T)) {
 	if b.RealTime {
 		test(t)
 		return
@@ -122,6 +127,41 @@ func expire(t *testing.T, b Backend, s store.Store) {
 	if _, err := s.Get(ctx, "stays"); err != nil {
 		t.Errorf("a value without expiry: %v", err)
 	}
+}
+
+func keys(t *testing.T, b Backend, _ store.Store) {
+	b.inTime(t, func(t *testing.T) {
+		s := b.Open(t)
+		defer s.Close()
+		ctx := t.Context()
+		put := func(key string, ttl time.Duration) {
+			if _, err := s.Put(ctx, key, []byte("x"), 0, ttl); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, key := range []string{"lease.b", "other", "lease.a", "leasex", "lease.gone"} {
+			put(key, 0)
+		}
+		put("lease.short", time.Second)
+		if err := s.Delete(ctx, "lease.gone", store.Any); err != nil {
+			t.Fatal(err)
+		}
+		eventually(b, time.Second, func() bool {
+			_, err := s.Get(ctx, "lease.short")
+			return err != nil
+		})
+		for prefix, want := range map[string][]string{
+			"":        {"lease.a", "lease.b", "leasex", "other"},
+			"lease.":  {"lease.a", "lease.b"},
+			"lease.a": {"lease.a"},
+			"none":    nil,
+		} {
+			got, err := s.Keys(ctx, prefix)
+			if err != nil || !slices.Equal(got, want) {
+				t.Errorf("keys %q = %v, %v, want %v", prefix, got, err, want)
+			}
+		}
+	})
 }
 
 // eventually waits for a condition: in a bubble once for d, which costs
@@ -180,4 +220,34 @@ func blobs(t *testing.T, _ Backend, s store.Store) {
 	if data, err = s.Blob(ctx, "b", got); err != nil || !bytes.Equal(data, large) {
 		t.Errorf("3 MiB came back as %d bytes, %v", len(data), err)
 	}
+}
+
+func dropSpace(t *testing.T, _ Backend, s store.Store) {
+	ctx := t.Context()
+	put := func(space, text string) string {
+		digest, err := s.PutBlob(ctx, space, []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return digest
+	}
+	gone := []string{put("runs.a", "one"), put("runs.a", "two"), put("runs.a", strings.Repeat("long", 400_000))}
+	kept := put("runs.a.b", "one")
+	for range 2 {
+		if err := s.DropSpace(ctx, "runs.a"); err != nil {
+			t.Errorf("drop: %v", err)
+		}
+	}
+	for _, digest := range gone {
+		_, err := s.Blob(ctx, "runs.a", digest)
+		wantKind(t, "a blob of a dropped space", err, fault.NotFound)
+	}
+	if _, err := s.Blob(ctx, "runs.a.b", kept); err != nil {
+		t.Errorf("a blob of another space: %v", err)
+	}
+	put("runs.a", "one")
+	if data, err := s.Blob(ctx, "runs.a", gone[0]); err != nil || string(data) != "one" {
+		t.Errorf("a blob that came back = %q, %v", data, err)
+	}
+	wantKind(t, "drop of no space", s.DropSpace(ctx, "a..b"), fault.Invalid)
 }
