@@ -58,6 +58,7 @@ type Config struct {
 	Telemetry Telemetry         `toml:"telemetry"`
 	Admin     Admin             `toml:"admin"`
 	Reload    Reload            `toml:"reload"`
+	Registry  Registry          `toml:"registry"`
 	Approvals Approvals         `toml:"-"`
 	Build     Build             `toml:"-"`
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -92,7 +93,7 @@ func (d *decoder) names(path []string, table map[string]any) []string {
 		names = append(names, name)
 	}
 	slices.SortFunc(names, func(a, b string) int {
-		return d.order[keyID(child(path, a))] - d.order[keyID(child(path, b))]
+		return cmp.Or(d.order[keyID(child(path, a))]-d.order[keyID(child(path, b))], strings.Compare(a, b))
 	})
 	return names
 }
@@ -122,6 +123,10 @@ func (d *decoder) value(path []string, v any, into reflect.Value) {
 			d.tableOfTables(path, table, into)
 		}
 	case reflect.Slice:
+		if into.Type().Elem().Kind() == reflect.Struct {
+			d.tables(path, v, into)
+			return
+		}
 		d.strings(path, v, into)
 	case reflect.String:
 		if s, ok := v.(string); d.expect(ok, path, "a string", v) {
@@ -193,6 +198,31 @@ func (d *decoder) strings(path []string, v any, into reflect.Value) {
 		out = append(out, s)
 	}
 	into.Set(reflect.ValueOf(out))
+}
+
+// tables decodes an array of tables; errors name its elements from 1.
+func (d *decoder) tables(path []string, v any, into reflect.Value) {
+	var list []map[string]any
+	switch v := v.(type) {
+	case []map[string]any:
+		list = v
+	case []any: // tables written inline; an empty array has no type
+		for _, e := range v {
+			table, ok := e.(map[string]any)
+			if !d.expect(ok, path, "an array of tables", e) {
+				return
+			}
+			list = append(list, table)
+		}
+	default:
+		d.expect(false, path, "an array of tables", v)
+		return
+	}
+	out := reflect.MakeSlice(into.Type(), len(list), len(list))
+	for i, table := range list {
+		d.table(child(path, strconv.Itoa(i+1)), table, out.Index(i))
+	}
+	into.Set(out)
 }
 
 func (d *decoder) tableOfTables(path []string, table map[string]any, into reflect.Value) {

@@ -79,9 +79,10 @@ func defaults() *Config {
 			GuardContent:    true,
 			GuardMaxChars:   16384,
 		},
-		Admin:  Admin{Listen: "127.0.0.1:8001"},
-		Reload: Reload{Watch: true, Settle: 500 * time.Millisecond},
-		Build:  Build{Commit: "unknown"},
+		Admin:    Admin{Listen: "127.0.0.1:8001"},
+		Reload:   Reload{Watch: true, Settle: 500 * time.Millisecond},
+		Registry: Registry{Attempts: 10},
+		Build:    Build{Commit: "unknown"},
 	}
 }
 
@@ -112,6 +113,9 @@ func (c *Config) resolve() {
 		if guard.BaseURL == agent.BaseURL {
 			guard.APIKey = agent.APIKey
 		}
+	}
+	if c.Registry.SelfURL == "" {
+		c.Registry.SelfURL = "http://" + c.Agent.Name + ".agents.svc.cluster.local"
 	}
 	c.Plugins.resolve(c)
 	if path, ok := strings.CutPrefix(c.Admin.Listen, unixPrefix); ok && path != "" {

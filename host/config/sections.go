@@ -35,6 +35,18 @@ type Agent struct {
 	// does not count. Default 300s. Below a slow model's first token every
 	// answer fails.
 	RequestTimeout time.Duration `toml:"request_timeout"`
+	// Skills are what the manifest says that the agent can do, before what its
+	// plugins say of themselves. Policy, and no part of a generation's identity.
+	Skills []Skill `toml:"skills"`
+}
+
+// Skill is one [[agent.skills]].
+type Skill struct {
+	ID          string   `toml:"id"`          // [a-z0-9_-], at most 64 bytes; one that a plugin describes too replaces the plugin's
+	Name        string   `toml:"name"`        // that people read; required
+	Description string   `toml:"description"` // one sentence; required
+	Tags        []string `toml:"tags"`
+	Examples    []string `toml:"examples"` // questions that the agent is for
 }
 
 // Server is [server]: the listener. Restart.
@@ -230,6 +242,20 @@ type Reload struct {
 	// 500ms. Too short and files that are being written are read and refused,
 	// which costs nothing but a line in the log.
 	Settle time.Duration `toml:"settle"`
+}
+
+// Registry is [registry]: who is told that the agent is there. Restart.
+type Registry struct {
+	// URL is the base address of the platform's agent gateway. Empty, the
+	// default, tells nobody.
+	URL string `toml:"url"`
+	// SelfURL is where the gateway finds this agent. Default
+	// "http://<agent.name>.agents.svc.cluster.local".
+	SelfURL string `toml:"self_url"`
+	// Attempts is how often a start tries, 5s apart, 3 to 1000. Default 10. The
+	// gateway reads the manifest through the agent's service, which answers from
+	// the first readiness probe on: too few and they are over by then.
+	Attempts int `toml:"attempts"`
 }
 
 // Build is what the binary's builder says.

@@ -65,6 +65,8 @@ func knownKeys(t reflect.Type, table string) []keyPath {
 			out = append(out, knownKeys(f.Elem(), sub+".*")...)
 		case f.Kind() == reflect.Struct:
 			out = append(out, knownKeys(f, sub)...)
+		case f.Kind() == reflect.Slice && f.Elem().Kind() == reflect.Struct:
+			out = append(out, knownKeys(f.Elem(), sub)...)
 		default:
 			out = append(out, keyPath{table, name})
 		}
@@ -131,6 +133,7 @@ func TestCommentedKeysAreDefaults(t *testing.T) {
 		"lock":      {c.Plugins.Lock, want.Plugins.Lock},
 		"admin":     {c.Admin, want.Admin},
 		"reload":    {c.Reload, want.Reload},
+		"registry":  {c.Registry, want.Registry},
 	} {
 		if !reflect.DeepEqual(pair[0], pair[1]) {
 			t.Errorf("[%s] with every key in force: %+v, as shipped: %+v", name, pair[0], pair[1])

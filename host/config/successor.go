@@ -50,6 +50,7 @@ func startKeys() []startKey {
 		start("store", func(c *Config) *Store { return &c.Store }),
 		start("telemetry", func(c *Config) *Telemetry { return &c.Telemetry }),
 		start("admin", func(c *Config) *Admin { return &c.Admin }),
+		start("registry", func(c *Config) *Registry { return &c.Registry }),
 		start("reload", func(c *Config) *Reload { return &c.Reload }),
 		variable("LLM_API_KEY", func(c *Config) *Secret { return &c.Model.Agent.APIKey }),
 		variable("LLM_GUARD_API_KEY", func(c *Config) *Secret { return &c.Model.Guard.APIKey }),

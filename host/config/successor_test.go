@@ -11,7 +11,7 @@ import (
 // hot is what a reload applies: keys, tables that end in a dot, and * for any
 // name.
 var hot = []string{
-	"agent.workflow", "agent.max_history", "agent.max_tool_calls", "agent.request_timeout",
+	"agent.workflow", "agent.max_history", "agent.max_tool_calls", "agent.request_timeout", "agent.skills.",
 	"model.agent.name", "model.agent.reasoning_effort", "model.agent.temperature", "model.agent.max_tokens",
 	"model.guard.name", "model.guard.reasoning_effort", "model.guard.temperature", "model.guard.max_tokens",
 	"tools.mcp.include", "tools.mcp.overrides.", "prompts.", "guard.", "actions.",

@@ -17,6 +17,7 @@ var (
 	agentName  = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 	pluginName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 	promptName = regexp.MustCompile(`^[a-z0-9_]{1,64}$`)
+	skillID    = regexp.MustCompile(`^[a-z0-9_-]{1,64}$`)
 	groupName  = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 	eventName  = regexp.MustCompile(`^[a-z0-9_]{1,96}$`)
 	semver     = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
@@ -45,6 +46,7 @@ func (c *Config) validate(l *ledger, keyless bool) {
 	k.telemetry()
 	k.admin()
 	k.positive("reload.settle", c.Reload.Settle)
+	k.registry()
 }
 
 // key reports a dotted key unless ok.
@@ -64,6 +66,7 @@ func (k checker) agent() {
 	k.key(a.MaxHistory >= 1, "agent.max_history", "expected at least 1, got %d", a.MaxHistory)
 	k.key(a.MaxToolCalls >= 1 && a.MaxToolCalls <= 100, "agent.max_tool_calls", "expected 1 to 100, got %d", a.MaxToolCalls)
 	k.positive("agent.request_timeout", a.RequestTimeout)
+	k.skills()
 	k.key(k.c.Plugins.Plugin(a.Workflow) != nil, "agent.workflow", "expected the name of a [plugins.<name>] table, got %q", shorten(a.Workflow))
 }
 
@@ -232,6 +235,26 @@ func (k checker) admin() {
 	}
 }
 
+func (k checker) registry() {
+	r := &k.c.Registry
+	const base = "expected an http or https URL with a host, without user, password, query or fragment"
+	k.key(r.URL == "" || baseAddress(r.URL), "registry.url", base)
+	k.key(baseAddress(r.SelfURL), "registry.self_url", base)
+	k.key(r.Attempts >= 3 && r.Attempts <= 1000, "registry.attempts", "expected 3 to 1000, got %d", r.Attempts)
+}
+
+func (k checker) skills() {
+	seen := map[string]bool{}
+	for i, s := range k.c.Agent.Skills {
+		at := fmt.Sprintf("agent.skills.%d.", i+1)
+		k.key(skillID.MatchString(s.ID), at+"id", "expected a name of a-z, 0-9, _ and -, at most 64, got %q", shorten(s.ID))
+		k.key(!seen[s.ID], at+"id", "expected each skill once, got %q again", shorten(s.ID))
+		k.key(!blank(s.Name), at+"name", "expected a name that people read")
+		k.key(!blank(s.Description), at+"description", "expected a sentence about the skill")
+		seen[s.ID] = true
+	}
+}
+
 func (k checker) positive(key string, d time.Duration) {
 	k.key(d > 0, key, "expected a duration above zero, got %s", d)
 }
@@ -248,6 +271,11 @@ func (k checker) url(key, text string) {
 func webAddress(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil && u.Fragment == ""
+}
+
+// baseAddress is an address that a path can be joined to.
+func baseAddress(text string) bool {
+	return webAddress(text) && !strings.Contains(text, "?")
 }
 
 func socketAddress(text string) bool {

@@ -109,6 +109,10 @@ func Variables() []Variable {
 		{Name: PathVariable, Kind: KindDirect, About: "Path of agent.toml; --config wins."},
 		{Name: "AGENT_BIND_ADDRESS", Kind: KindText, Key: "server.listen", About: "host:port to listen on.",
 			set: func(c *Config, v value) { c.Server.Listen = strings.TrimSpace(v.text) }},
+		{Name: "REGISTRY_URL", Kind: KindText, Key: "registry.url", About: "Base address of the agent gateway that is told of this agent; empty tells nobody.",
+			set: func(c *Config, v value) { c.Registry.URL = strings.TrimSpace(v.text) }},
+		{Name: "AGENT_SELF_URL", Kind: KindText, Key: "registry.self_url", About: "Where the gateway finds this agent.",
+			set: func(c *Config, v value) { c.Registry.SelfURL = strings.TrimSpace(v.text) }},
 		{Name: LogLevelVariable, Kind: KindDirect, About: "debug, info, warn or error; default info."},
 		{Name: "RUST_LOG", Kind: KindIgnored, About: "Of another runtime."},
 	}
