@@ -67,7 +67,23 @@ var rules = []rule{
 		breach: imports("host", func(s source, imp string) bool {
 			return s.dir == "host" || !under(imp, "weir/host") || under(imp, module+"/"+part(s.dir)) ||
 				imp == "weir/host/fault" || imp == "weir/host/telemetry" ||
-				imp == "weir/host/run" && under(s.dir, "host/contract") // a contract translates to and from the engine
+				imp == "weir/host/run" && under(s.dir, "host/contract") || // a contract translates to and from the engine
+				imp == "weir/host/dna" && under(s.dir, "host/contract") // digests that a contract has to name
+		}),
+	},
+	{
+		name:   "digests stand alone",
+		reason: "an agent and the harness that judges it compute them from the same bytes, and neither may get into the other's",
+		breach: imports("host/dna", func(_ source, imp string) bool {
+			return isStandard(imp) || imp == "weir/abi/strictjson"
+		}),
+	},
+	{
+		name:   "the harness knows no agent",
+		reason: "it judges any agent by the contract; what it shared with ours, both could get wrong in the same way",
+		breach: imports("cmd/weir/internal/agentv", func(_ source, imp string) bool {
+			return !under(imp, "weir") || under(imp, "weir/cmd/weir/internal/agentv") ||
+				imp == "weir/abi/strictjson" || imp == "weir/host/dna" || imp == "weir/host/fault"
 		}),
 	},
 	{
@@ -199,6 +215,10 @@ func TestLayoutNotices(t *testing.T) {
 		"host/store/init.go":           `func init() {}`,
 		"pdk/export.go":                "//go:wasmexport describe\nfunc describe() {}",
 		"host/contract/turn/nearby.go": `import "weir/host/contract/stream"`,
+		"host/dna/bad.go":              `import "weir/host/fault"`,
+		"host/model/dna.go":            `import "weir/host/dna"`,
+
+		"cmd/weir/internal/agentv/bad.go": `import "weir/host/contract/turn"`,
 		// allowed
 		"abi/good.go":                       `import "weir/abi/strictjson"`,
 		"abi/strictjson/good.go":            `import "math"`,
@@ -206,7 +226,9 @@ func TestLayoutNotices(t *testing.T) {
 		"plugins/two/extism_wasip1.go":      `import "github.com/extism/go-pdk"`,
 		"pdk/export_wasip1.go":              "//go:wasmexport describe\nfunc describe() {}",
 		"host/host.go":                      "import (\n\"weir/host/run\"\n\"weir/host/config\"\n\"go.opentelemetry.io/otel/trace\"\n)",
-		"host/contract/turn/good.go":        `import "weir/host/run"`,
+		"host/contract/turn/good.go":        "import (\n\"weir/host/run\"\n\"weir/host/dna\"\n)",
+		"host/dna/good.go":                  `import "weir/abi/strictjson"`,
+		"cmd/weir/internal/agentv/good.go":  "import (\n\"weir/host/dna\"\n\"weir/cmd/weir/internal/agentv/judge\"\n)",
 		"cmd/weir-demo/main.go":             `import "weir/cmd/weir-demo/internal/tickets"`,
 		"host/contract/stream/http.go":      `import "github.com/gofiber/fiber/v2"`,
 		"host/guard/trial/good.go":          `import "weir/host/guard"`,
@@ -231,6 +253,9 @@ func TestLayoutNotices(t *testing.T) {
 		"plugins/one/other.go: guests know abi and pdk only",
 		"host/config/bad.go: host packages do not know each other",
 		"host/contract/turn/nearby.go: host packages do not know each other",
+		"host/dna/bad.go: digests stand alone",
+		"host/model/dna.go: host packages do not know each other",
+		"cmd/weir/internal/agentv/bad.go: the harness knows no agent",
 		"host/run/bad.go: the engine knows no library",
 		"host/guard/bad.go: guards know the matcher only",
 		"host/contract/stream/sse.go: fiber at the edge",
