@@ -11,9 +11,10 @@
 // The packages, in the order of that flow:
 //
 //	config           agent.toml and the environment, checked at once
-//	server           the listener, health, and what no route may see
+//	server           the listener, and what no route may see
 //	auth             service key, then one identity
 //	contract/stream  the agent-service contract: HTTP and server-sent events
+//	contract/platform  health, readiness and the manifest, all public
 //	run              the engine: event, action, event; budgets and records
 //	guard            the guardrail chain and the guarded stream
 //	plugin           WebAssembly modules: load, limit, call; generations
@@ -26,6 +27,7 @@
 //	lock             agent.lock: the digests that may run
 //	watch            files that change
 //	admin            the operators' listener
+//	registry         tells the agent gateway where this agent is
 //	telemetry        spans, and what may stand on them
 //	fault            the kinds of error that they tell apart
 //

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"runtime/debug"
+	"sync/atomic"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -88,7 +89,8 @@ type Host struct {
 	watcher *watch.Watcher // nil where files are not watched
 	admin   *admin.Server  // nil without a key
 
-	stop []func(context.Context) error // in the order of starting
+	draining atomic.Bool
+	stop     []func(context.Context) error // in the order of starting
 }
 
 // Start brings everything up in order: what can be refused without a network
@@ -139,6 +141,9 @@ func (h *Host) start(ctx context.Context, opts Options) error {
 	if err := h.startServer(); err != nil {
 		return err
 	}
+	if err := h.startRegistry(); err != nil {
+		return err
+	}
 	return h.startTriggers()
 }
 
@@ -148,6 +153,7 @@ func (h *Host) Addr() net.Addr { return h.addr }
 // Stop drains the listener and stops everything in reverse order. It is called
 // once.
 func (h *Host) Stop(ctx context.Context) error {
+	h.draining.Store(true)
 	var errs []error
 	for i := len(h.stop) - 1; i >= 0; i-- {
 		errs = append(errs, h.stop[i](ctx))
@@ -286,14 +292,14 @@ func (h *Host) startServer() error {
 		return err
 	}
 	h.server, err = server.New(server.Options{
-		Listen: h.cfg.Server.Listen, Title: h.cfg.Agent.Title, Version: h.cfg.Agent.Version,
+		Listen: h.cfg.Server.Listen, Public: h.publicRoutes(),
 		Authenticate: func(header server.Header) (any, error) { return request(gate, header) },
 		Routes: []server.Route{
 			{Method: "POST", Path: stream.PathWorkflow, Handle: h.stream.Workflow},
 			{Method: "GET", Path: stream.PathVersion, Handle: h.stream.Version},
 		},
-		Ready: func() []string { return reasons(h.tools.Ready()) }, Interrupt: h.stream.Drain,
-		Stall: h.cfg.Server.Stall, Drain: h.cfg.Server.Drain, Logger: h.log,
+		Interrupt: h.stream.Drain,
+		Stall:     h.cfg.Server.Stall, Drain: h.cfg.Server.Drain, Logger: h.log,
 	})
 	if err != nil {
 		return err
@@ -320,13 +326,6 @@ func request(gate *auth.Authenticator, header auth.Header) (any, error) {
 			Roles: caller.Roles(), Pseudonym: caller.Pseudonym()},
 		RequestID: caller.RequestID(), RequestIDSource: source,
 	}, nil
-}
-
-func reasons(err error) []string {
-	if err == nil {
-		return nil
-	}
-	return []string{err.Error()}
 }
 
 // version is the provenance of the current policy.

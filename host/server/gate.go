@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
@@ -61,8 +60,8 @@ func (s *Server) malformed(ctx *fasthttp.RequestCtx) bool {
 // gate answers the public paths and lets nothing else pass without a caller.
 func (s *Server) gate(c *fiber.Ctx) error {
 	path := rawPath(c.Context())
-	if health, ok := s.health[path]; ok {
-		return health(c)
+	if handle, ok := s.public[path]; ok {
+		return handle(c)
 	}
 	caller, err := s.opts.Authenticate(header{&c.Request().Header})
 	if err != nil {
@@ -109,37 +108,22 @@ func (h header) Values(name string) []string {
 // Del implements [Header].
 func (h header) Del(name string) { h.h.Del(name) }
 
-// healthPaths are the only paths without authentication, matched byte for byte.
-func (s *Server) healthPaths() map[string]fiber.Handler {
-	return map[string]fiber.Handler{
-		"/health":       public(s.answerHealth),
-		"/health/live":  public(func(c *fiber.Ctx) error { return c.SendString("ok") }),
-		"/health/ready": public(s.answerReady),
+// publicPaths are the only paths without authentication, matched byte for byte.
+func (s *Server) publicPaths() map[string]fiber.Handler {
+	paths := map[string]fiber.Handler{}
+	for _, r := range s.opts.Public {
+		paths[r.Path] = public(r)
 	}
+	return paths
 }
 
 // public lets GET and HEAD through.
-func public(handle fiber.Handler) fiber.Handler {
+func public(r Route) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		if m := c.Method(); m != fiber.MethodGet && m != fiber.MethodHead {
 			c.Set(fiber.HeaderAllow, "GET, HEAD")
 			return fiber.ErrMethodNotAllowed
 		}
-		return handle(c)
+		return r.Handle(c, nil)
 	}
-}
-
-func (s *Server) answerHealth(c *fiber.Ctx) error {
-	return c.JSON(struct {
-		Status  string `json:"status"`
-		Service string `json:"service"`
-		Version string `json:"version"`
-	}{"healthy", s.opts.Title, s.opts.Version})
-}
-
-func (s *Server) answerReady(c *fiber.Ctx) error {
-	if reasons := s.opts.Ready(); len(reasons) > 0 {
-		return c.Status(fiber.StatusServiceUnavailable).SendString(strings.Join(reasons, "\n"))
-	}
-	return c.SendString("ready")
 }

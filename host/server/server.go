@@ -1,9 +1,9 @@
-// Package server owns the listener: it reads HTTP strictly, answers the public
-// health paths, authenticates everything else before it is routed, and gives
+// Package server owns the listener: it reads HTTP strictly, lets the public
+// paths through, authenticates everything else before it is routed, and gives
 // routed requests to the wire contracts.
 //
 //	accept ─ conn (scan head, stall limit) ─ serve (refuse, recover)
-//	       ─ gate (health │ authenticate) ─ exact route ─ contract
+//	       ─ gate (public │ authenticate) ─ exact route ─ contract
 //
 // It sends no text that a library made, since such texts quote the request.
 package server
@@ -26,7 +26,7 @@ type Server struct {
 	opts   Options
 	app    *fiber.App
 	route  fasthttp.RequestHandler // Fiber's own handler
-	health map[string]fiber.Handler
+	public map[string]fiber.Handler
 
 	ln     *listener
 	served chan struct{} // closed when no connection is accepted any more
@@ -41,7 +41,7 @@ type Route struct {
 	// Path is compared byte for byte; a part that begins with ':' is a parameter.
 	Path string
 	// Handle answers an authenticated request. caller is what
-	// [Options.Authenticate] returned.
+	// [Options.Authenticate] returned, and nil on a public route.
 	Handle func(c *fiber.Ctx, caller any) error
 }
 
@@ -57,17 +57,15 @@ type Header interface {
 type Options struct {
 	// Listen is the address, host:port. Port 0 takes a free one.
 	Listen string
-	// Title and Version are what /health says of the service.
-	Title, Version string
+	// Public are the routes that need no key. They are answered to GET and HEAD
+	// only, and their paths have no parameters.
+	Public []Route
 	// Routes are all routes behind authentication.
 	Routes []Route
 	// Authenticate decides who is asking. Its error's text is sent as it is, so
 	// it must be fixed; kinds Unauthenticated and Invalid are expected, and
 	// code "key" adds the challenge. Required.
 	Authenticate func(Header) (any, error)
-	// Ready returns the reasons why the service is not ready, one line each.
-	// Nil means always ready.
-	Ready func() []string
 	// Interrupt is called once when the drain time is over; it must end every
 	// open stream. Nil does nothing.
 	Interrupt func()
@@ -114,9 +112,6 @@ func (o Options) withDefaults() Options {
 	if o.HeadLimit == 0 {
 		o.HeadLimit = 16 << 10
 	}
-	if o.Ready == nil {
-		o.Ready = func() []string { return nil }
-	}
 	if o.Interrupt == nil {
 		o.Interrupt = func() {}
 	}
@@ -146,7 +141,7 @@ func New(opts Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{opts: opts, served: make(chan struct{}), stopped: make(chan struct{})}
-	s.health = s.healthPaths()
+	s.public = s.publicPaths()
 	s.app = s.newApp()
 	s.route = s.app.Handler()
 	s.app.Server().Handler = s.serve

@@ -38,7 +38,8 @@ func start(t testing.TB, opts Options, routes ...Route) (*Server, string) {
 		t.Fatal(err)
 	}
 	opts.Listen = "127.0.0.1:0"
-	opts.Title, opts.Version = `Support "Tickets"`, "1.2.3"
+	text := func(c *fiber.Ctx, caller any) error { return c.SendString(fmt.Sprint("public to ", caller)) }
+	opts.Public = []Route{{Method: "GET", Path: "/health", Handle: text}, {Method: "GET", Path: "/health/ready", Handle: text}}
 	opts.Authenticate = func(h Header) (any, error) { return a.Authenticate(h) }
 	opts.Routes = append(routes,
 		Route{Method: "POST", Path: "/v1/echo", Handle: func(c *fiber.Ctx, caller any) error {
@@ -204,7 +205,7 @@ func TestRoutes(t *testing.T) {
 	_, addr := start(t, Options{})
 	const notFound, wrong = `{"error":"not found"}`, `{"error":"method not allowed"}`
 	const noKey = `{"error":"invalid or missing internal API key"}`
-	const health = `{"status":"healthy","service":"Support \"Tickets\"","version":"1.2.3"}`
+	const health = "public to <nil>"
 	tests := []struct {
 		line   string
 		keyed  bool
@@ -214,8 +215,9 @@ func TestRoutes(t *testing.T) {
 		{"GET /health", false, 200, health},
 		{"HEAD /health", false, 200, ""},
 		{"GET /health?x=1", false, 200, health},
-		{"GET /health/live", false, 200, "ok"},
-		{"GET /health/ready", false, 200, "ready"},
+		{"GET /health/ready", false, 200, health},
+		{"GET /health", true, 200, health},
+		{"GET /health/live", false, 401, noKey}, // no route of this server
 		{"POST /health", false, 405, wrong},
 		{"DELETE /health/ready", false, 405, wrong},
 		{"BREW /health", false, 405, wrong},
@@ -273,28 +275,6 @@ func TestRoutes(t *testing.T) {
 				t.Errorf("unexpected headers: %v", got.head)
 			}
 		})
-	}
-}
-
-// Clause 1.1: the texts are plain.
-func TestHealthTypes(t *testing.T) {
-	var reasons []string
-	_, addr := start(t, Options{Ready: func() []string { return reasons }})
-	get := func(path string) answer { return send(t, addr, "GET "+path+" HTTP/1.1\r\nHost: a\r\n\r\n") }
-	for _, path := range []string{"/health/live", "/health/ready"} {
-		if got := get(path).head.Get("Content-Type"); got != "text/plain; charset=utf-8" {
-			t.Errorf("%s is %q", path, got)
-		}
-	}
-	if got := get("/health").head.Get("Content-Type"); got != "application/json" {
-		t.Errorf("/health is %q", got)
-	}
-	reasons = []string{"mcp session closed", "store unreachable"}
-	if got := get("/health/ready"); got.status != 503 || got.body != "mcp session closed\nstore unreachable" {
-		t.Errorf("not ready: %d %q", got.status, got.body)
-	}
-	if got := get("/health"); got.status != 200 {
-		t.Errorf("/health while not ready: %d", got.status)
 	}
 }
 

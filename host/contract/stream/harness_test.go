@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"weir/host/auth"
+	"weir/host/contract/platform"
 	"weir/host/contract/stream"
 	"weir/host/run"
 	"weir/host/server"
@@ -52,11 +53,17 @@ func start(t testing.TB, r stream.Runner, opts stream.Options, srv server.Option
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv.Listen, srv.Title, srv.Version, srv.Interrupt = "127.0.0.1:0", "Support Tickets Agent", "1.2.3", h.Drain
+	srv.Listen, srv.Interrupt = "127.0.0.1:0", h.Drain
 	srv.Authenticate = func(head server.Header) (any, error) { return request(gate, head) }
 	srv.Routes = []server.Route{
 		{Method: "POST", Path: stream.PathWorkflow, Handle: h.Workflow},
 		{Method: "GET", Path: stream.PathVersion, Handle: h.Version},
+	}
+	p := platform.New(platform.Options{Title: "Support Tickets Agent", Version: "1.2.3"})
+	srv.Public = []server.Route{
+		{Method: "GET", Path: platform.PathHealth, Handle: p.Health},
+		{Method: "GET", Path: platform.PathLive, Handle: p.Live},
+		{Method: "GET", Path: platform.PathReady, Handle: p.Ready},
 	}
 	s, err := server.New(srv)
 	if err != nil {
