@@ -36,12 +36,10 @@ func start(ctx context.Context, s settings, stdout, stderr io.Writer) (d *demo, 
 		}
 	}()
 	agentKey, mcpKey := rand.Text(), rand.Text()
-	desk := tickets.New(tickets.Options{Key: mcpKey})
-	deskURL, err := d.listen(desk)
+	deskURL, err := d.openDesk(tickets.Options{Key: mcpKey, Database: s.tickets})
 	if err != nil {
 		return d, err
 	}
-	d.stops = append(d.stops, desk.Close)
 	model := scripted.New(scripted.Options{GuardTemplate: guardTemplate(s.config), Pace: 4 * time.Millisecond})
 	modelURL, err := d.listen(model)
 	if err != nil {
@@ -79,6 +77,25 @@ func start(ctx context.Context, s settings, stdout, stderr io.Writer) (d *demo, 
 		return d, err
 	}
 	return d, nil
+}
+
+// openDesk serves the support desk. Without a file of its own the database lies
+// in a folder that goes when the demo ends.
+func (d *demo) openDesk(opts tickets.Options) (url string, err error) {
+	if opts.Database == "" {
+		folder, err := os.MkdirTemp("", "weir-demo-")
+		if err != nil {
+			return "", err
+		}
+		d.stops = append(d.stops, func() { _ = os.RemoveAll(folder) }) // the system's own cleaning is left
+		opts.Database = filepath.Join(folder, "tickets.db")
+	}
+	desk, err := tickets.New(opts)
+	if err != nil {
+		return "", err
+	}
+	d.stops = append(d.stops, desk.Close)
+	return d.listen(desk)
 }
 
 func live(s settings, stderr io.Writer) io.Writer {

@@ -38,6 +38,7 @@ type settings struct {
 	weir    string
 	config  string
 	address string
+	tickets string
 	serve   bool
 	verbose bool
 	wait    time.Duration
@@ -51,6 +52,7 @@ func parse(args []string, stdout, stderr io.Writer) (settings, error) {
 	f.StringVar(&s.weir, "weir", beside("weir"), "the weir binary to start")
 	f.StringVar(&s.config, "config", "agent.toml", "the agent's configuration")
 	f.StringVar(&s.address, "address", "127.0.0.1:8000", "where the agent listens; a free port if it is in use")
+	f.StringVar(&s.tickets, "tickets", "", "keep the tickets in this SQLite file; without it they go when the demo ends")
 	f.BoolVar(&s.serve, "serve", false, "keep everything running and print a curl line")
 	f.BoolVar(&s.verbose, "verbose", false, "show the agent's log")
 	f.DurationVar(&s.wait, "wait", 2*time.Minute, "how long the agent may take to be ready; the first start compiles the plugins")

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"weir/abi"
-	"weir/cmd/weir-demo/internal/tickets"
 	"weir/host/plugin/plugintest"
 )
 
@@ -102,8 +101,7 @@ func within(t *testing.T, limit time.Duration, what string, done <-chan struct{}
 // H4, S11: a client that leaves ends its model call, its guard's model call or
 // its tool call within 300 ms, however it leaves.
 func TestClientLeaves(t *testing.T) {
-	own := tickets.New(tickets.Options{Key: mcpKey})
-	defer own.Close()
+	own := newDesk(t)
 	upstream, desk := &swap{}, &swap{}
 	desk.set(own)
 	w := shared(t, upstream, desk)
@@ -230,8 +228,7 @@ func ours() (n int) {
 
 // 5.1, 5.2: what a tool answers wrong is the model's to read, and a step.
 func TestToolErrors(t *testing.T) {
-	own := tickets.New(tickets.Options{Key: mcpKey})
-	defer own.Close()
+	own := newDesk(t)
 	upstream, desk := &swap{}, &swap{}
 	desk.set(own)
 	w := shared(t, upstream, desk)

@@ -172,14 +172,23 @@ type world struct {
 	stop func() // stops the host; called once at the end of the test if not before
 }
 
+// newDesk is the support desk with its tickets as shipped, in memory.
+func newDesk(t testing.TB) *tickets.Server {
+	t.Helper()
+	desk, err := tickets.New(tickets.Options{Key: mcpKey})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(desk.Close)
+	return desk
+}
+
 // neighbours starts the MCP server and the model, and returns the environment
 // that points a host at them.
 func neighbours(t testing.TB, s setup) (env map[string]string, desk *httptest.Server) {
 	t.Helper()
 	if s.desk == nil {
-		own := tickets.New(tickets.Options{Key: mcpKey})
-		t.Cleanup(own.Close)
-		s.desk = own
+		s.desk = newDesk(t)
 	}
 	if s.model == nil {
 		s.model = scripted.New(scripted.Options{GuardTemplate: guardTemplate(t)})
@@ -242,9 +251,7 @@ var common struct {
 func shared(t testing.TB, model, desk http.Handler) *world {
 	t.Helper()
 	if desk == nil {
-		own := tickets.New(tickets.Options{Key: mcpKey})
-		t.Cleanup(own.Close)
-		desk = own
+		desk = newDesk(t)
 	}
 	if model == nil {
 		model = scripted.New(scripted.Options{GuardTemplate: guardTemplate(t)})

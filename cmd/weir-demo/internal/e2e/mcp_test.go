@@ -15,7 +15,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"weir/cmd/weir-demo/internal/tickets"
 	"weir/host/plugin/plugintest"
 )
 
@@ -71,9 +70,7 @@ func TestBothErasOfMCP(t *testing.T) {
 func TestMCPServerRestarts(t *testing.T) {
 	desk := &swap{}
 	fresh := func() {
-		own := tickets.New(tickets.Options{Key: mcpKey})
-		t.Cleanup(own.Close)
-		desk.set(own)
+		desk.set(newDesk(t))
 	}
 	fresh()
 	w := shared(t, nil, desk)

@@ -7,16 +7,13 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"weir/cmd/weir-demo/internal/tickets"
 )
 
 // S8: no tool starts, and no model of the agent's, before each guardrail that
 // may block has decided: the classifier, however long it thinks, and the output
 // guards about what the model said before it called the tool.
 func TestToolsWaitForGuards(t *testing.T) {
-	own := tickets.New(tickets.Options{Key: mcpKey})
-	t.Cleanup(own.Close)
+	own := newDesk(t)
 	var calls atomic.Int64
 	desk := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

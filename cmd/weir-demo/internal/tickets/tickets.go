@@ -1,14 +1,12 @@
 // Package tickets is the demo's support desk: a real MCP server over streamable
-// HTTP with two read-only tools over a handful of tickets held in memory. The
-// tools, their results and their error texts are those of section 5.2 of the
-// agent-service contract, the tickets those of 5.7.
+// HTTP with two read-only tools over a handful of tickets, and beside it the
+// route that carries out a change which a person approved. The tools, their
+// results and their error texts are those of section 5.2 of the agent-service
+// contract, the tickets those of 5.7, the route and its policy those of 4.4,
+// 4.5 and 5.8. The tickets live in an SQLite database, in a file or in memory.
 package tickets
 
-import (
-	"slices"
-	"strings"
-	"time"
-)
+import "time"
 
 // Ticket is one row, in the order of get_ticket's result.
 type Ticket struct {
@@ -65,57 +63,6 @@ type getResult struct {
 	Ticket       Ticket  `json:"ticket"`
 	HistoryCount int     `json:"history_count"`
 	History      []Event `json:"history"`
-}
-
-// desk holds the data, ordered newest first, and is never written to.
-type desk struct {
-	tickets []Ticket
-	events  []Event
-}
-
-func newDesk() *desk {
-	d := &desk{tickets: allTickets(), events: allEvents()}
-	slices.SortStableFunc(d.tickets, func(a, b Ticket) int { return strings.Compare(b.CreatedAt, a.CreatedAt) })
-	slices.SortStableFunc(d.events, func(a, b Event) int { return strings.Compare(b.OccurredAt, a.OccurredAt) })
-	return d
-}
-
-// search lists tickets, newest first. A blank status is no filter.
-func (d *desk) search(status *string, limit *int64) searchResult {
-	r := searchResult{Filters: filters{Limit: defaultLimit}, Tickets: []listed{}}
-	if limit != nil {
-		r.Filters.Limit = min(max(*limit, minLimit), maxLimit)
-	}
-	if status != nil && strings.TrimSpace(*status) != "" {
-		trimmed := strings.TrimSpace(*status)
-		r.Filters.Status = &trimmed
-	}
-	for _, t := range d.tickets {
-		if int64(len(r.Tickets)) == r.Filters.Limit {
-			break
-		}
-		if r.Filters.Status == nil || strings.EqualFold(t.Status, *r.Filters.Status) {
-			r.Tickets = append(r.Tickets, listed{t.ID, t.Subject, t.Status, t.Priority, t.CustomerName, t.CreatedAt})
-		}
-	}
-	r.Count = len(r.Tickets)
-	return r
-}
-
-// get finds one ticket by its exact id, with its history, newest first.
-func (d *desk) get(id string) (getResult, bool) {
-	i := slices.IndexFunc(d.tickets, func(t Ticket) bool { return t.ID == id })
-	if i < 0 {
-		return getResult{}, false
-	}
-	r := getResult{Ticket: d.tickets[i], History: []Event{}}
-	for _, e := range d.events {
-		if e.TicketID == id {
-			r.History = append(r.History, e)
-		}
-	}
-	r.HistoryCount = len(r.History)
-	return r, true
 }
 
 // at writes a time of the table, which is given to the minute.

@@ -18,7 +18,10 @@ const key = "demo-key"
 
 func serve(t *testing.T) *httptest.Server {
 	t.Helper()
-	s := New(Options{Key: key})
+	s, err := New(Options{Key: key})
+	if err != nil {
+		t.Fatal(err)
+	}
 	ts := httptest.NewServer(s)
 	t.Cleanup(func() { ts.Close(); s.Close() })
 	return ts
