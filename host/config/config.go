@@ -54,12 +54,13 @@ type Config struct {
 	Guard     Guard             `toml:"guard"`
 	Plugins   Plugins           `toml:"plugins"`
 	Actions   map[string]Action `toml:"actions"`
+	Run       Run               `toml:"run"`
 	Store     Store             `toml:"store"`
 	Telemetry Telemetry         `toml:"telemetry"`
 	Admin     Admin             `toml:"admin"`
 	Reload    Reload            `toml:"reload"`
 	Registry  Registry          `toml:"registry"`
-	Approvals Approvals         `toml:"-"`
+	Approvals Approvals         `toml:"approvals"`
 	Build     Build             `toml:"-"`
 }
 
@@ -92,6 +93,10 @@ func Load(src Source) (*Config, error) {
 
 // Dir is the folder that relative paths in agent.toml start from.
 func (c *Config) Dir() string { return filepath.Dir(c.Path) }
+
+// StateDir is the state directory's path. It is not resolved where it stands, so
+// that the configuration is the same wherever its file lies.
+func (c *Config) StateDir() string { return c.resolvePath(c.Store.Dir) }
 
 func (c *Config) resolvePath(p string) string {
 	if p == "" || filepath.IsAbs(p) {

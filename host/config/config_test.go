@@ -188,7 +188,7 @@ content_max_chars = "many"
 			`agent.toml: [agent] max_tool_calls: expected 1 to 100, got 101`,
 			`agent.toml: [agent] workflow: expected the name of a [plugins.<name>] table, got "plan"`,
 			`agent.toml: [server] listen: expected host:port with a port up to 65535, got "8000"`,
-			`agent.toml: [store] backend: expected "memory", the only one in this version, got "disk"`,
+			`agent.toml: [store] backend: expected "memory" or "jetstream", got "disk"`,
 		}},
 		{"tools", strings.Replace(minimal, `["get_ticket"]`, `["a", "a", " "]
 url = "http://user:secret@host/mcp"
@@ -285,13 +285,12 @@ func TestAdmin(t *testing.T) {
 	}
 }
 
-// agent-service.md 8.3, the approval matrix. Only reading starts.
+// agent-service.md 8.3, the approval matrix.
 func TestApprovalMatrix(t *testing.T) {
 	const secret = "0123456789abcdef01234567"
 	const (
 		noSecret = `agent.toml: [actions.change] enabled: true needs a secret to sign approvals with: set HITL_APPROVAL_SECRET, or set this to false`
 		noPerson = `agent.toml: [actions.change] enabled: true needs a way to ask a person: set HITL_ENABLE_INTERACTIVE to true, or set this to false`
-		notYet   = `agent.toml: [actions.change] enabled: this version does not serve approvals yet: set this and HITL_ENABLE_INTERACTIVE to false to run read-only`
 		noAction = `environment HITL_ENABLE_INTERACTIVE: true needs an action that a person may authorise: set enabled = true in an [actions.<tool>] table, or set this to false`
 		short    = `environment HITL_APPROVAL_SECRET: expected at least 24 characters`
 	)
@@ -309,7 +308,9 @@ func TestApprovalMatrix(t *testing.T) {
 		{true, " \t ", "off", noSecret},
 		{true, "", "on", noSecret},
 		{true, secret, "", noPerson},
-		{true, secret, "TRUE", notYet},
+		{true, secret, "TRUE", ""},
+		{true, secret[:23], "true", short},
+		{true, " " + secret[:22] + " ", "true", ""}, // not trimmed: 24 characters
 		{false, secret[:23], "false", short},
 		{false, strings.Repeat("é", 24), "", ""},
 	}
@@ -324,8 +325,11 @@ func TestApprovalMatrix(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := string(c.DeclaredActions()); got != "{}" {
-				t.Errorf("declared actions = %s", got)
+			if c.ApprovalsOn() != tt.declared {
+				t.Errorf("approvals on: %v, want %v", c.ApprovalsOn(), tt.declared)
+			}
+			if none := string(c.DeclaredActions()) == "{}"; none == tt.declared {
+				t.Errorf("declared actions = %s", c.DeclaredActions())
 			}
 		})
 	}

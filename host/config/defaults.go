@@ -72,7 +72,17 @@ func defaults() *Config {
 				},
 			},
 		},
-		Store: Store{Backend: "memory", KeepEnded: 100},
+		Approvals: Approvals{OnDisconnect: DisconnectCancel, MaxPending: 1024, Timeout: 600 * time.Second},
+		Run:       Run{KeepEvents: 15 * time.Minute, MaxPerUser: 64},
+		Store: Store{
+			Backend:   BackendMemory,
+			KeepEnded: 100,
+			Dir:       "state",
+			Replicas:  1,
+			Retention: 720 * time.Hour,
+			Content:   ContentFull,
+			Sync:      SyncAlways,
+		},
 		Telemetry: Telemetry{
 			CaptureContent:  true,
 			ContentMaxChars: 65536,
@@ -85,9 +95,6 @@ func defaults() *Config {
 		Build:    Build{Commit: "unknown"},
 	}
 }
-
-// preset gives a table that exists many times its defaults before it is read.
-func (a *Action) preset() { a.TokenTTL = 600 * time.Second }
 
 const (
 	defaultModel    = "qwen3:8b"
@@ -118,6 +125,9 @@ func (c *Config) resolve() {
 		c.Registry.SelfURL = "http://" + c.Agent.Name + ".agents.svc.cluster.local"
 	}
 	c.Plugins.resolve(c)
+	for _, path := range []*string{&c.Store.Credentials, &c.Store.TLSCA, &c.Store.TLSCert, &c.Store.TLSKey} {
+		*path = c.resolvePath(*path)
+	}
 	if path, ok := strings.CutPrefix(c.Admin.Listen, unixPrefix); ok && path != "" {
 		c.Admin.Listen = unixPrefix + c.resolvePath(path)
 	}

@@ -37,7 +37,7 @@ func (c *Config) DeclaredActions() abi.Raw {
 	actions := map[string]any{}
 	for name, a := range c.Actions {
 		if a.Enabled {
-			actions[name] = map[string]any{"token_ttl_ms": a.TokenTTL.Milliseconds()}
+			actions[name] = a.policy()
 		}
 	}
 	return canonical(actions)

@@ -133,6 +133,8 @@ func TestCommentedKeysAreDefaults(t *testing.T) {
 		"lock":      {c.Plugins.Lock, want.Plugins.Lock},
 		"admin":     {c.Admin, want.Admin},
 		"reload":    {c.Reload, want.Reload},
+		"approvals": {c.Approvals, want.Approvals},
+		"run":       {c.Run, want.Run},
 		"registry":  {c.Registry, want.Registry},
 	} {
 		if !reflect.DeepEqual(pair[0], pair[1]) {

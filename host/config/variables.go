@@ -4,6 +4,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -26,9 +27,10 @@ const (
 type Variable struct {
 	Name  string
 	Kind  Kind
-	Key   string // of agent.toml that it overrules, dotted; empty: environment only
-	Floor int    // of a KindInt
-	About string // one sentence
+	Key   string               // of agent.toml that it overrules, dotted; empty: environment only
+	Floor int                  // of a KindInt
+	About string               // one sentence
+	when  func(c *Config) bool // nil: always read
 	set   func(c *Config, v value)
 }
 
@@ -66,9 +68,11 @@ func Variables() []Variable {
 			set: func(c *Config, v value) { c.Model.Guard.ReasoningEffort = v.text }},
 		{Name: "HITL_APPROVAL_SECRET", Kind: KindSecret, About: "Signs approvals; at least 24 characters when set.",
 			set: func(c *Config, v value) { c.Approvals.Secret = NewSecret(v.text) }},
-		{Name: "HITL_ENABLE_INTERACTIVE", Kind: KindBool, About: "Switches questions to people on; this version refuses true.",
+		{Name: "HITL_ENABLE_INTERACTIVE", Kind: KindBool, About: "Switches questions to people on.",
 			set: func(c *Config, v value) { c.Approvals.Interactive = v.on }},
-		{Name: "HITL_INTERACTION_TIMEOUT_SECONDS", Kind: KindIgnored, About: "Read only where approvals are on."},
+		{Name: "HITL_INTERACTION_TIMEOUT_SECONDS", Kind: KindInt, Key: "approvals.timeout", Floor: 5, About: "How long a person has for one answer; read only where approvals are on.",
+			when: (*Config).ApprovalsOn,
+			set:  func(c *Config, v value) { c.Approvals.Timeout = time.Duration(v.n) * time.Second }},
 		{Name: "HITL_STRICT_INTERACTION_OWNERSHIP", Kind: KindBool, About: "Ownership is always enforced; false only warns.",
 			set: func(c *Config, v value) {
 				if !v.on {
@@ -102,6 +106,8 @@ func Variables() []Variable {
 			set: func(c *Config, v value) { c.Telemetry.UserID = v.on }},
 		{Name: "AGENT_TRACE_CAPTURE_MODEL_CONTENT", Kind: KindBool, About: "Unguarded text never reaches a span; true only warns.",
 			set: func(c *Config, v value) { c.warnRaw("AGENT_TRACE_CAPTURE_MODEL_CONTENT", v.on) }},
+		{Name: "WEIR_STATE_DIR", Kind: KindText, Key: "store.dir", About: "Folder of what has to outlive the process.",
+			set: func(c *Config, v value) { c.Store.Dir = strings.TrimSpace(v.text) }},
 		{Name: "WEIR_ADMIN_KEY", Kind: KindKey, About: "Key of the admin listener, at least 24 characters; without it there is none.",
 			set: func(c *Config, v value) { c.Admin.APIKey = NewSecret(v.text) }},
 		{Name: "AGENT_BUILD_COMMIT", Kind: KindText, About: "Commit of the build, for /version.",
@@ -131,7 +137,7 @@ func (c *Config) warnRaw(name string, on bool) {
 
 func (c *Config) applyEnvironment(env environment, l *ledger) {
 	for _, v := range Variables() {
-		if v.set == nil {
+		if v.set == nil || v.when != nil && !v.when(c) {
 			continue
 		}
 		if val, ok := env.read(v, l); ok {
