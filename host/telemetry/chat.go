@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -30,6 +31,8 @@ type ChatEnd struct {
 // ChatSpan is one model call. Its methods do nothing on nil.
 type ChatSpan struct {
 	span
+	run   *RunSpan // whose client waits for this text; nil of a guard's call
+	attrs []attribute.KeyValue
 	began time.Time
 	first bool
 }
@@ -39,7 +42,9 @@ func (t *Tracer) StartChat(ctx context.Context, start ChatStart) (context.Contex
 	if t == nil {
 		return ctx, nil
 	}
-	return t.startChat(ctx, SpanChat+start.Model, start)
+	ctx, s := t.startChat(ctx, SpanChat+start.Model, "agent", start)
+	s.run, _ = ctx.Value(runKey{}).(*RunSpan)
+	return ctx, s
 }
 
 // StartGuardModelCall begins the span of a guardrail's model call.
@@ -47,19 +52,20 @@ func (t *Tracer) StartGuardModelCall(ctx context.Context, start ChatStart) (cont
 	if t == nil {
 		return ctx, nil
 	}
-	return t.startChat(ctx, SpanGuardModelCall, start)
+	return t.startChat(ctx, SpanGuardModelCall, "guard", start)
 }
 
-func (t *Tracer) startChat(ctx context.Context, name string, start ChatStart) (context.Context, *ChatSpan) {
+func (t *Tracer) startChat(ctx context.Context, name, alias string, start ChatStart) (context.Context, *ChatSpan) {
 	if start.Provider == "" {
 		start.Provider = "openai"
 	}
-	attrs := []attribute.KeyValue{
-		attribute.String(AttrOpenInferenceKind, KindLLM),
+	shared := []attribute.KeyValue{ // by the span and the metrics
 		attribute.String(AttrGenAIOperation, OperationChat),
 		attribute.String(AttrGenAIProvider, start.Provider),
 		attribute.String(AttrGenAIModel, start.Model),
+		attribute.String(AttrModelAlias, alias),
 	}
+	attrs := append(slices.Clone(shared), attribute.String(AttrOpenInferenceKind, KindLLM))
 	if start.Stream {
 		attrs = append(attrs, attribute.Bool(AttrGenAIStream, true))
 	}
@@ -71,17 +77,22 @@ func (t *Tracer) startChat(ctx context.Context, name string, start ChatStart) (c
 	}
 	began := time.Now()
 	ctx, s := t.start(ctx, name, trace.SpanKindClient, attrs...)
-	return ctx, &ChatSpan{span: s, began: began}
+	return ctx, &ChatSpan{span: s, attrs: shared, began: began}
 }
 
-// FirstChunk records the time to the first chunk of a streamed reply; calls
+// FirstChunk records the time to the first text of a streamed reply; calls
 // after the first do nothing. It is not safe for concurrent use.
 func (s *ChatSpan) FirstChunk() {
 	if s == nil || s.first {
 		return
 	}
 	s.first = true
-	s.set(attribute.Float64(AttrGenAIFirstChunk, time.Since(s.began).Seconds()))
+	if s.run != nil {
+		s.run.text()
+	}
+	took := time.Since(s.began)
+	s.set(attribute.Float64(AttrGenAIFirstChunk, took.Seconds()))
+	record(s.t.metrics.firstChunk, took, with(s.attrs...))
 }
 
 // End ends the span.
@@ -89,6 +100,7 @@ func (s *ChatSpan) End(end ChatEnd) {
 	if s == nil {
 		return
 	}
+	s.count(end)
 	if end.FinishReason != "" {
 		s.set(attribute.StringSlice(AttrGenAIFinishReasons, []string{code(end.FinishReason)}))
 	}
@@ -100,4 +112,22 @@ func (s *ChatSpan) End(end ChatEnd) {
 		s.fail(code(end.Failure))
 	}
 	s.span.span.End()
+}
+
+// count records the call's duration and tokens.
+func (s *ChatSpan) count(end ChatEnd) {
+	m, attrs := s.t.metrics, s.attrs[:len(s.attrs):len(s.attrs)]
+	s.tokens(attrs, "input", end.InputTokens)
+	s.tokens(attrs, "output", end.OutputTokens)
+	if end.Failure != "" {
+		attrs = append(attrs, attribute.String(AttrErrorType, code(end.Failure)))
+	}
+	record(m.chatTime, time.Since(s.began), with(attrs...))
+}
+
+func (s *ChatSpan) tokens(attrs []attribute.KeyValue, kind string, n int) {
+	if n > 0 {
+		s.t.metrics.tokens.Record(context.Background(), int64(n),
+			with(append(attrs, attribute.String(AttrGenAITokenType, kind))...))
+	}
 }

@@ -96,10 +96,14 @@ type GuardVerdict struct {
 	Failure    string // the code of the plugin's failure, if it failed
 }
 
-// GuardVerdict records one guardrail's verdict as a span that ends now and
-// began when the guardrail was first called.
+// GuardVerdict counts one guardrail's verdict and records it as a span that
+// ends now and is as long as the guardrail worked.
 func (t *Tracer) GuardVerdict(ctx context.Context, v GuardVerdict) {
 	if t == nil {
+		return
+	}
+	t.countVerdict(v)
+	if !t.tracing {
 		return
 	}
 	now := time.Now()
@@ -126,4 +130,23 @@ func (t *Tracer) GuardVerdict(ctx context.Context, v GuardVerdict) {
 		(&span{t: t, span: s}).fail(code(v.Failure))
 	}
 	s.End(trace.WithTimestamp(now))
+}
+
+// countVerdict has no reason code among its attributes: a plugin could make up
+// as many as it likes.
+func (t *Tracer) countVerdict(v GuardVerdict) {
+	mode := "enforce"
+	if v.Monitor {
+		mode = "monitor"
+	}
+	attrs := []attribute.KeyValue{
+		attribute.String(AttrPlugin, v.Name),
+		attribute.String(AttrStage, code(v.Stage)),
+		attribute.String(AttrMode, mode),
+	}
+	if v.Failure != "" {
+		count(t.metrics.guardErrors, with(append(attrs[:3:3], attribute.String(AttrErrorType, code(v.Failure)))...))
+	}
+	record(t.metrics.guardTime, v.Took, with(attrs...))
+	count(t.metrics.guards, with(append(attrs, attribute.String(AttrOutcome, code(v.Verdict)))...))
 }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -21,6 +21,7 @@ const (
 
 // RunStart is what the root span says of a run from its beginning.
 type RunStart struct {
+	Contract        string // the wire contract's name
 	Name            string // the span's name: the workflow step's, for instance support-tickets-agent.invoke
 	RunID           string // the execution id
 	RequestID       string
@@ -35,11 +36,18 @@ type RunStart struct {
 // use, and do nothing on nil.
 type RunSpan struct {
 	span
+	contract string
+	began    time.Time
 
-	mu       sync.Mutex
-	released strings.Builder
-	chars    int // characters in released, one over the limit when there were more
+	mu        sync.Mutex
+	released  strings.Builder
+	chars     int       // characters in released, one over the limit when there were more
+	firstText time.Time // of the model; zero before, and once its delay is known
+	shown     bool      // something was released since firstText
 }
+
+// runKey is where a context keeps its run's span.
+type runKey struct{}
 
 // StartRun begins the root span, in the trace of the traceparent if that is
 // valid. Spans started with the returned context are its children.
@@ -47,10 +55,7 @@ func (t *Tracer) StartRun(ctx context.Context, start RunStart) (context.Context,
 	if t == nil {
 		return ctx, nil
 	}
-	if start.Traceparent != "" {
-		ctx = propagation.TraceContext{}.Extract(ctx,
-			propagation.MapCarrier{"traceparent": start.Traceparent})
-	}
+	ctx = t.join(ctx, start.Traceparent)
 	attrs := []attribute.KeyValue{
 		attribute.String(AttrAgentRuntime, t.opts.Runtime),
 		attribute.String(AttrAgentEventType, "WORKFLOW_START"),
@@ -68,16 +73,23 @@ func (t *Tracer) StartRun(ctx context.Context, start RunStart) (context.Context,
 	if t.opts.CapturePseudonym && start.Pseudonym != "" {
 		attrs = append(attrs, attribute.String(AttrPseudonym, start.Pseudonym))
 	}
+	if r, ok := t.opts.Routes[start.Contract]; ok {
+		attrs = append(attrs, attribute.String(AttrHTTPMethod, r.Method), attribute.String(AttrHTTPRoute, r.Path),
+			attribute.String(AttrURLScheme, "http"), attribute.String(AttrHTTPVersion, "1.1"), attribute.Int(AttrHTTPStatus, 200))
+	}
+	began := time.Now()
 	ctx, s := t.start(ctx, start.Name, trace.SpanKindServer, attrs...)
-	return ctx, &RunSpan{span: s}
+	r := &RunSpan{span: s, contract: start.Contract, began: began}
+	return context.WithValue(ctx, runKey{}, r), r
 }
 
-// TraceID returns the run's trace id as 32 hex digits, "" on nil.
-func (s *RunSpan) TraceID() string {
-	if s == nil {
-		return ""
+// text hears that the agent's model has said something.
+func (s *RunSpan) text() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.firstText.IsZero() && !s.shown {
+		s.firstText = time.Now()
 	}
-	return s.span.span.SpanContext().TraceID().String()
 }
 
 // Question records the latest question once the input guards let it pass, in
@@ -100,13 +112,21 @@ func (s *RunSpan) QuestionBlocked(question string) {
 }
 
 // Released records text that the client receives, notices included. It keeps
-// no more than the span may carry.
+// no more than the span may carry. The first after the model's first text tells
+// what the guards added to the time of the first token.
 func (s *RunSpan) Released(text string) {
-	if s == nil || !s.t.opts.CaptureContent {
+	if s == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.shown && !s.firstText.IsZero() {
+		s.shown = true
+		record(s.t.metrics.firstToken, time.Since(s.firstText), with(attribute.String(AttrContract, code(s.contract))))
+	}
+	if !s.t.opts.CaptureContent || !s.t.tracing {
+		return
+	}
 	for len(text) > 0 && s.chars <= s.t.opts.ContentMaxChars {
 		_, n := utf8.DecodeRuneInString(text)
 		s.released.WriteString(text[:n])
@@ -121,6 +141,7 @@ func (s *RunSpan) End(state, failure string) {
 	if s == nil {
 		return
 	}
+	s.count(code(state), failure)
 	s.mu.Lock()
 	output := s.released.String()
 	s.mu.Unlock()
@@ -132,4 +153,15 @@ func (s *RunSpan) End(state, failure string) {
 		s.fail(failure)
 	}
 	s.span.span.End()
+}
+
+// count records a run that ended.
+func (s *RunSpan) count(state, failure string) {
+	m, contract := s.t.metrics, attribute.String(AttrContract, code(s.contract))
+	attrs := with(contract, attribute.String(AttrState, state))
+	count(m.runs, attrs)
+	record(m.runTime, time.Since(s.began), attrs)
+	if state == StateFailed {
+		count(m.runErrors, with(contract, attribute.String(AttrErrorType, code(failure))))
+	}
 }

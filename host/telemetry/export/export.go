@@ -1,19 +1,23 @@
-// Package export sets the OpenTelemetry SDK up: where spans go, and as whose.
-// It is the only package that knows the SDK.
+// Package export sets the OpenTelemetry SDK up: where traces, metrics and logs
+// go, and as whose. It is the only package that knows the SDK.
 //
 // It is configured by the standard OTEL_ variables of the process, most of
-// which the SDK reads itself (headers, time-outs, batches, sampling, limits).
-// Decided here are:
+// which the SDK reads itself (headers, time-outs, batches, intervals, sampling,
+// limits). Decided here are, for each SIGNAL of TRACES, METRICS and LOGS:
 //
-//	OTEL_TRACES_EXPORTER                none, otlp or console; when unset, otlp
-//	                                    if one of the endpoints is set
-//	OTEL_EXPORTER_OTLP_TRACES_ENDPOINT  the full address, else
-//	OTEL_EXPORTER_OTLP_ENDPOINT         the base of it, else
-//	OTEL_COLLECTOR_TRACES_ENDPOINT      the full address
-//	OTEL_SERVICE_NAME                   default: the agent's name
-//	OTEL_RESOURCE_ATTRIBUTES            service.namespace is "agents" without it
-//	DEPLOYMENT_ENVIRONMENT              deployment.environment; default "local"
-//	OTEL_SDK_DISABLED                   true: none
+//	OTEL_<SIGNAL>_EXPORTER                none, otlp or console; when unset, otlp
+//	                                      if one of its endpoints is set
+//	OTEL_EXPORTER_OTLP_<SIGNAL>_ENDPOINT  the full address, else
+//	OTEL_EXPORTER_OTLP_ENDPOINT           the base of it, else
+//	OTEL_COLLECTOR_TRACES_ENDPOINT        the full address, of traces only
+//	OTEL_SERVICE_NAME                     default: the agent's name
+//	OTEL_RESOURCE_ATTRIBUTES              service.namespace is "agents" without it
+//	DEPLOYMENT_ENVIRONMENT                deployment.environment; default "local"
+//	OTEL_SDK_DISABLED                     true: none
+//
+// A value that is not understood is refused at the start, also where the SDK
+// would pass over it. Nothing here makes a request wait: what finds no room is
+// dropped and counted.
 package export
 
 import (
@@ -23,13 +27,15 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
-	"go.opentelemetry.io/otel/exporters/stdout/stdouttrace"
+	"go.opentelemetry.io/otel/metric"
+	sdklog "go.opentelemetry.io/otel/sdk/log"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -46,47 +52,66 @@ type Options struct {
 	// Version is service.version, unless OTEL_RESOURCE_ATTRIBUTES has one;
 	// empty leaves it out.
 	Version string
+	// AgentType is agent.type, unless OTEL_RESOURCE_ATTRIBUTES has one; empty
+	// leaves it out.
+	AgentType string
 	// Runtime is agent.runtime; default "weir".
 	Runtime string
-	// Console receives the spans of the console exporter; default standard
+	// Console receives what the console exporters write; default standard
 	// error, because standard output may carry a protocol.
 	Console io.Writer
 	// ShutdownTimeout bounds the last flush; default 5 s. A collector that does
 	// not answer costs as much at every shutdown.
 	ShutdownTimeout time.Duration
-	// Logger is told when spans cannot be exported, at most once a minute and
-	// without the collector's words; nil tells nobody.
+	// Logger is told when telemetry cannot be exported, at most once a minute
+	// and without the collector's words; nil tells nobody. It must not be one
+	// that exports.
 	Logger *slog.Logger
 }
 
+// maxSeries bounds the series of one instrument; what comes beyond goes into
+// one for the rest.
+const maxSeries = 500
+
 // Exporter owns the SDK. A nil *Exporter exports nothing.
 type Exporter struct {
-	provider *sdktrace.TracerProvider
-	exporter sdktrace.SpanExporter
-	timeout  time.Duration
+	timeout time.Duration
+	tracing *sdktrace.TracerProvider // nil: no traces
+	meters  *sdkmetric.MeterProvider // nil: no metrics
+	logs    *sdklog.LoggerProvider   // nil: no logs
+	bounds  map[string]*bound        // by signal
+	flush   []func(context.Context) error
+	abandon []func(context.Context) error // the exporters', for what is not flushed in time
 }
 
 // Start sets the SDK up as the variables say. Without an exporter it returns
-// nil. It connects to nothing: a collector that cannot be reached costs spans
-// and nothing else. An error is of kind Invalid and names the variable.
+// nil. It connects to nothing: a collector that cannot be reached costs
+// telemetry and nothing else. An error is of kind Invalid and names the
+// variable.
 func Start(ctx context.Context, opts Options) (*Exporter, error) {
 	opts.defaults()
-	set, err := read()
-	if err != nil || set.exporter == exporterNone {
-		return nil, err
-	}
-	exporter, err := newExporter(ctx, set, opts.Console)
+	set, err := readAll()
 	if err != nil {
 		return nil, err
 	}
+	e := &Exporter{timeout: opts.ShutdownTimeout, bounds: map[string]*bound{}}
+	res := newResource(ctx, opts)
+	for signal, start := range map[string]func(context.Context, settings, Options, *resource.Resource) error{
+		traces: e.startTraces, metrics: e.startMetrics, logs: e.startLogs,
+	} {
+		if set[signal].exporter == exporterNone {
+			continue
+		}
+		e.bounds[signal] = &bound{limit: int64(set[signal].queue)}
+		if err := start(ctx, set[signal], opts, res); err != nil {
+			return nil, errors.Join(fault.New(fault.Internal, "telemetry: an exporter does not start"), e.Shutdown(ctx))
+		}
+	}
+	if len(e.bounds) == 0 {
+		return nil, nil
+	}
 	otel.SetErrorHandler(&complaints{logger: opts.Logger})
-	return &Exporter{
-		exporter: exporter,
-		provider: sdktrace.NewTracerProvider(
-			sdktrace.WithBatcher(exporter),
-			sdktrace.WithResource(newResource(ctx, opts))),
-		timeout: opts.ShutdownTimeout,
-	}, nil
+	return e, nil
 }
 
 func (o *Options) defaults() {
@@ -107,49 +132,80 @@ func (o *Options) defaults() {
 	}
 }
 
-// TracerProvider returns the provider for [telemetry.New]; nil on a nil
-// Exporter.
+// TracerProvider returns the provider for [telemetry.New]; nil when no traces
+// are exported.
 func (e *Exporter) TracerProvider() trace.TracerProvider {
+	if e == nil || e.tracing == nil {
+		return nil
+	}
+	return e.tracing
+}
+
+// MeterProvider returns the provider for [telemetry.Options]; nil when no
+// metrics are exported.
+func (e *Exporter) MeterProvider() metric.MeterProvider {
+	if e == nil || e.meters == nil {
+		return nil
+	}
+	return e.meters
+}
+
+// Handler returns a handler that writes with next and exports as well, with
+// the trace and the span of the context in both. A handler that it returned is
+// not attached to again.
+func (e *Exporter) Handler(next slog.Handler) slog.Handler {
+	switch {
+	case e == nil:
+		return next
+	case e.logs == nil:
+		return telemetry.Correlated(next)
+	default:
+		return newBridge(next, e.logs)
+	}
+}
+
+// Losses tells what was lost since the start, for [telemetry.Tracer.Losses].
+func (e *Exporter) Losses() []telemetry.Loss {
 	if e == nil {
 		return nil
 	}
-	return e.provider
+	var all []telemetry.Loss
+	for signal, b := range e.bounds {
+		all = append(all, b.losses(strings.ToLower(signal))...)
+	}
+	return all
 }
 
 // Shutdown exports what is left, for no longer than the time-out, and stops.
-// Spans that end later are dropped. It may be called twice.
+// What comes later is dropped. It may be called twice.
 func (e *Exporter) Shutdown(ctx context.Context) error {
 	if e == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.timeout)
 	defer cancel()
-	if err := e.provider.Shutdown(ctx); err != nil {
-		// The processor goes on draining its queue behind our back; without an
-		// exporter it is done at once.
-		_ = e.exporter.Shutdown(context.WithoutCancel(ctx))
-		// The cause may quote the collector or hold its address.
-		return fault.New(fault.Unavailable, "telemetry: the last spans were not exported")
+	if together(ctx, e.flush) == nil {
+		return nil
 	}
-	return nil
+	// The processors go on draining their queues behind our back; without an
+	// exporter they are done at once.
+	_ = together(context.WithoutCancel(ctx), e.abandon)
+	// The cause may quote the collector or hold its address.
+	return fault.New(fault.Unavailable, "telemetry: the last of it was not exported")
 }
 
-func newExporter(ctx context.Context, set settings, console io.Writer) (sdktrace.SpanExporter, error) {
-	if set.exporter == exporterConsole {
-		return stdouttrace.New(stdouttrace.WithWriter(console))
+// together calls all at once and waits, so that one time-out is enough.
+func together(ctx context.Context, calls []func(context.Context) error) error {
+	errs := make([]error, len(calls))
+	var wait sync.WaitGroup
+	for i, call := range calls {
+		wait.Go(func() { errs[i] = call(ctx) })
 	}
-	var options []otlptracehttp.Option
-	if set.endpoint != "" { // else the SDK reads its own variables
-		options = append(options, otlptracehttp.WithEndpointURL(set.endpoint))
-	}
-	exporter, err := otlptracehttp.New(ctx, options...)
-	if err != nil {
-		return nil, fault.New(fault.Internal, "telemetry: the exporter does not start")
-	}
-	return exporter, nil
+	wait.Wait()
+	return errors.Join(errs...)
 }
 
-// newResource says whose spans these are; the variables win over the defaults,
+// newResource says whose telemetry this is; the variables win over the defaults,
 // the runtime is a fact.
 func newResource(ctx context.Context, opts Options) *resource.Resource {
 	environment := strings.TrimSpace(os.Getenv("DEPLOYMENT_ENVIRONMENT"))
@@ -160,6 +216,9 @@ func newResource(ctx context.Context, opts Options) *resource.Resource {
 		attribute.String(telemetry.ResourceServiceName, opts.ServiceName),
 		attribute.String(telemetry.ResourceServiceNamespace, "agents"),
 		attribute.String(telemetry.ResourceEnvironment, environment),
+	}
+	if opts.AgentType != "" {
+		defaults = append(defaults, attribute.String(telemetry.ResourceAgentType, opts.AgentType))
 	}
 	if opts.Version != "" {
 		defaults = append(defaults, attribute.String(telemetry.ResourceServiceVersion, opts.Version))
@@ -187,5 +246,5 @@ func (c *complaints) Handle(err error) {
 	if now-last < 60 || !c.last.CompareAndSwap(last, now) {
 		return
 	}
-	c.logger.Warn("spans are not exported", "timeout", errors.Is(err, context.DeadlineExceeded))
+	c.logger.Warn("telemetry is not exported", "timeout", errors.Is(err, context.DeadlineExceeded))
 }

@@ -2,14 +2,12 @@ package export_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/hex"
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
-	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -17,99 +15,16 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
-	common "go.opentelemetry.io/proto/otlp/common/v1"
 	traces "go.opentelemetry.io/proto/otlp/trace/v1"
 	"go.uber.org/goleak"
-	"google.golang.org/protobuf/proto"
 
 	"weir/host/fault"
 	"weir/host/telemetry"
 	"weir/host/telemetry/export"
+	"weir/host/telemetry/telemetrytest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// receiver is an OTLP/HTTP collector.
-type receiver struct {
-	url string
-
-	mu       sync.Mutex
-	raw      bytes.Buffer
-	paths    []string
-	requests []*collector.ExportTraceServiceRequest
-}
-
-func receive(t *testing.T) *receiver {
-	t.Helper()
-	r := &receiver{}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		body := io.Reader(req.Body)
-		if req.Header.Get("Content-Encoding") == "gzip" {
-			body, _ = gzip.NewReader(body)
-		}
-		raw, err := io.ReadAll(body)
-		message := &collector.ExportTraceServiceRequest{}
-		if err == nil {
-			err = proto.Unmarshal(raw, message)
-		}
-		if err != nil || req.Header.Get("Content-Type") != "application/x-protobuf" {
-			t.Errorf("a request of type %q: %v", req.Header.Get("Content-Type"), err)
-		}
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.raw.Write(raw)
-		r.paths = append(r.paths, req.URL.Path)
-		r.requests = append(r.requests, message)
-		w.Header().Set("Content-Type", "application/x-protobuf")
-	}))
-	t.Cleanup(func() {
-		server.Close()
-		http.DefaultTransport.(*http.Transport).CloseIdleConnections()
-	})
-	r.url = server.URL
-	return r
-}
-
-// spans returns what arrived, by name, and the resource's attributes.
-func (r *receiver) spans(t *testing.T) (map[string]*traces.Span, map[string]string) {
-	t.Helper()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	spans, res := map[string]*traces.Span{}, map[string]string{}
-	for _, request := range r.requests {
-		for _, rs := range request.ResourceSpans {
-			res = texts(rs.Resource.Attributes)
-			for _, ss := range rs.ScopeSpans {
-				if ss.Scope.Name != "weir" {
-					t.Errorf("scope %q, want weir", ss.Scope.Name)
-				}
-				for _, s := range ss.Spans {
-					spans[s.Name] = s
-				}
-			}
-		}
-	}
-	return spans, res
-}
-
-func texts(attrs []*common.KeyValue) map[string]string {
-	out := map[string]string{}
-	for _, kv := range attrs {
-		out[kv.Key] = kv.Value.GetStringValue()
-	}
-	return out
-}
-
-// environment clears what the machine may have set.
-func environment(t *testing.T, set map[string]string) {
-	t.Helper()
-	for _, name := range []string{"OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT",
-		"OTEL_COLLECTOR_TRACES_ENDPOINT", "OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES", "DEPLOYMENT_ENVIRONMENT", "OTEL_SDK_DISABLED",
-		"OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "HTTP_PROXY", "http_proxy", "OTEL_TRACES_SAMPLER"} {
-		t.Setenv(name, set[name])
-	}
-}
 
 func begin(t *testing.T, opts export.Options) *export.Exporter {
 	t.Helper()
@@ -157,9 +72,9 @@ func aRun(ctx context.Context, tracer *telemetry.Tracer) {
 
 // Clause 9: one trace a run, its tree, the resource; and the canaries stay in.
 func TestExport(t *testing.T) {
-	r := receive(t)
-	environment(t, map[string]string{
-		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": r.url + "/custom/v1/traces",
+	r := telemetrytest.Start(t)
+	telemetrytest.Environment(t, map[string]string{
+		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": r.URL + "/custom/v1/traces",
 		"OTEL_COLLECTOR_TRACES_ENDPOINT":     "http://127.0.0.1:1/",
 		"OTEL_RESOURCE_ATTRIBUTES":           "agent.type=support-tickets,agent.runtime=other",
 	})
@@ -170,7 +85,10 @@ func TestExport(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	spans, res := r.spans(t)
+	spans, res := map[string]*traces.Span{}, r.Resources()["traces"]
+	for _, s := range r.Spans() {
+		spans[s.Name] = s
+	}
 	delete(res, "telemetry.sdk.version")
 	if diff := cmp.Diff(map[string]string{
 		"service.name": "support-tickets-agent", "service.namespace": "agents", "service.version": "1.2.3",
@@ -179,8 +97,8 @@ func TestExport(t *testing.T) {
 	}, res); diff != "" {
 		t.Errorf("resource (-want +got):\n%s", diff)
 	}
-	if !slices.Equal(slices.Compact(r.paths), []string{"/custom/v1/traces"}) {
-		t.Errorf("paths %v", r.paths)
+	if !slices.Equal(slices.Compact(r.Paths()), []string{"/custom/v1/traces"}) {
+		t.Errorf("paths %v", r.Paths())
 	}
 	const root = "support-tickets-agent.invoke"
 	for child, parent := range map[string]string{
@@ -200,11 +118,11 @@ func TestExport(t *testing.T) {
 	if got := hex.EncodeToString(spans[root].ParentSpanId); got != "00f067aa0ba902b7" {
 		t.Errorf("the root's parent is %s, want the traceparent's", got)
 	}
-	if got := texts(spans[root].Attributes)["output.value"]; got != "Two are open." {
+	if got := telemetrytest.Texts(spans[root].Attributes)["output.value"]; got != "Two are open." {
 		t.Errorf("output.value %q", got)
 	}
 	for _, canary := range append(canaries, "enduser.pseudonym") {
-		if bytes.Contains(r.raw.Bytes(), []byte(canary)) {
+		if bytes.Contains(r.Raw(), []byte(canary)) {
 			t.Errorf("%q left the process", canary)
 		}
 	}
@@ -212,95 +130,190 @@ func TestExport(t *testing.T) {
 
 // The canary test can see a canary: the pseudonym, once it is asked for.
 func TestCanaryControl(t *testing.T) {
-	r := receive(t)
-	environment(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": r.url})
+	r := telemetrytest.Start(t)
+	telemetrytest.Environment(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": r.URL})
 	e := begin(t, export.Options{})
 	aRun(t.Context(), telemetry.New(e.TracerProvider(), telemetry.Options{CapturePseudonym: true}))
 	if err := e.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Contains(r.raw.Bytes(), []byte("CANARY-user")) {
+	if !bytes.Contains(r.Raw(), []byte("CANARY-user")) {
 		t.Error("the pseudonym is missing although it was asked for")
 	}
 	for _, content := range []string{"which tickets", "Two are open", "TKT-1", "REDACTED"} {
-		if bytes.Contains(r.raw.Bytes(), []byte(content)) {
+		if bytes.Contains(r.Raw(), []byte(content)) {
 			t.Errorf("%q left the process without capture", content)
 		}
 	}
 }
 
-// DECISIONS 8: the variable if set; else OTLP if an endpoint is; else none.
+// DECISIONS 8, for each signal: the variable if set; else OTLP if an endpoint
+// is; else none.
 func TestExporterChoice(t *testing.T) {
 	for name, c := range map[string]struct {
-		env  map[string]string
-		path string // "" for no export
+		env   map[string]string
+		paths string // "" for no export
 	}{
 		"nothing set":          {},
 		"blank endpoint":       {env: map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "  "}},
-		"traces endpoint":      {env: map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "URL/a"}, path: "/a"},
-		"base endpoint":        {env: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "URL/b/"}, path: "/b/v1/traces"},
-		"collector's endpoint": {env: map[string]string{"OTEL_COLLECTOR_TRACES_ENDPOINT": "URL/c"}, path: "/c"},
-		"blank, then another":  {env: map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": " ", "OTEL_COLLECTOR_TRACES_ENDPOINT": "URL/c"}, path: "/c"},
-		"otlp":                 {env: map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_ENDPOINT": "URL"}, path: "/v1/traces"},
-		"none":                 {env: map[string]string{"OTEL_TRACES_EXPORTER": "none", "OTEL_EXPORTER_OTLP_ENDPOINT": "URL"}},
-		"disabled":             {env: map[string]string{"OTEL_SDK_DISABLED": "true", "OTEL_EXPORTER_OTLP_ENDPOINT": "URL"}},
-		"http/protobuf":        {env: map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf", "OTEL_EXPORTER_OTLP_ENDPOINT": "URL"}, path: "/v1/traces"},
+		"traces endpoint":      {env: map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "URL/a"}, paths: "/a"},
+		"metrics endpoint":     {env: map[string]string{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "URL/x/metrics"}, paths: "/x/metrics"},
+		"logs endpoint":        {env: map[string]string{"OTEL_EXPORTER_OTLP_LOGS_ENDPOINT": "URL/x/logs"}, paths: "/x/logs"},
+		"base endpoint":        {env: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "URL/b/"}, paths: "/b/v1/logs /b/v1/metrics /b/v1/traces"},
+		"collector's endpoint": {env: map[string]string{"OTEL_COLLECTOR_TRACES_ENDPOINT": "URL/c"}, paths: "/c"},
+		"blank, then another":  {env: map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": " ", "OTEL_COLLECTOR_TRACES_ENDPOINT": "URL/c"}, paths: "/c"},
+		"otlp":                 {env: map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "URL/v1/traces"}, paths: "/v1/traces"},
+		"none of one":          {env: map[string]string{"OTEL_TRACES_EXPORTER": "none", "OTEL_EXPORTER_OTLP_ENDPOINT": "URL"}, paths: "/v1/logs /v1/metrics"},
+		"none": {env: map[string]string{"OTEL_TRACES_EXPORTER": "none", "OTEL_METRICS_EXPORTER": "none", "OTEL_LOGS_EXPORTER": "none",
+			"OTEL_EXPORTER_OTLP_ENDPOINT": "URL"}},
+		"disabled":      {env: map[string]string{"OTEL_SDK_DISABLED": "true", "OTEL_METRICS_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_ENDPOINT": "URL"}},
+		"http/protobuf": {env: map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf", "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT": "URL/logs"}, paths: "/logs"},
+		"the platform's pod (platform 7.2)": {env: map[string]string{"OTEL_LOGS_EXPORTER": "otlp", "OTEL_METRICS_EXPORTER": "otlp",
+			"OTEL_METRIC_EXPORT_INTERVAL": "15000", "OTEL_SEMCONV_STABILITY_OPT_IN": "http", "OTEL_SERVICE_NAME": "x",
+			"OTEL_RESOURCE_ATTRIBUTES":    "service.namespace=agents,service.version=1.2.3,deployment.environment=prod,agent.type=x",
+			"OTEL_EXPORTER_OTLP_ENDPOINT": "URL"}, paths: "/v1/logs /v1/metrics /v1/traces"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := receive(t)
+			r := telemetrytest.Start(t)
 			for k, v := range c.env {
-				c.env[k] = strings.ReplaceAll(v, "URL", r.url)
+				c.env[k] = strings.ReplaceAll(v, "URL", r.URL)
 			}
-			environment(t, c.env)
+			telemetrytest.Environment(t, c.env)
 			e := begin(t, export.Options{})
-			tracer := telemetry.New(e.TracerProvider(), telemetry.Options{})
-			ctx, run := tracer.StartRun(t.Context(), telemetry.RunStart{Name: "x"})
+			tracer := telemetry.New(e.TracerProvider(), telemetry.Options{Metrics: e.MeterProvider()})
+			ctx, run := tracer.StartRun(t.Context(), telemetry.RunStart{Name: "x", Traceparent: "00-" + traceID + "-00f067aa0ba902b7-01"})
+			slog.New(e.Handler(slog.DiscardHandler)).InfoContext(ctx, "not this one: nobody writes it")
+			slog.New(e.Handler(slog.NewTextHandler(io.Discard, nil))).InfoContext(ctx, "a record")
 			run.End(telemetry.StateCompleted, "")
 			if err := e.Shutdown(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if on := telemetry.TraceID(ctx) != ""; on != (c.path != "") {
-				t.Errorf("a trace id: %v, want %v", on, c.path != "")
+			paths := r.Paths()
+			slices.Sort(paths)
+			if got := strings.Join(paths, " "); got != c.paths {
+				t.Errorf("exported to %q, want %q", got, c.paths)
 			}
-			if got := strings.Join(r.paths, " "); got != c.path {
-				t.Errorf("exported to %q, want %q", got, c.path)
+			// Clause 9: an empty workflow_trace_id where nothing is traced.
+			traced := strings.Contains(c.paths, "traces") || c.paths == "/a" || c.paths == "/c"
+			if on := telemetry.TraceID(ctx) != ""; on != traced {
+				t.Errorf("a trace id: %v, want %v", on, traced)
 			}
 		})
 	}
 }
 
 func TestConsole(t *testing.T) {
-	environment(t, map[string]string{"OTEL_TRACES_EXPORTER": "console"})
-	var out bytes.Buffer
+	telemetrytest.Environment(t, map[string]string{"OTEL_TRACES_EXPORTER": "console", "OTEL_METRICS_EXPORTER": "console", "OTEL_LOGS_EXPORTER": "console"})
+	var out lockedBuffer
 	e := begin(t, export.Options{Console: &out})
-	_, run := telemetry.New(e.TracerProvider(), telemetry.Options{}).StartRun(t.Context(), telemetry.RunStart{Name: "x.invoke"})
+	_, run := telemetry.New(e.TracerProvider(), telemetry.Options{Metrics: e.MeterProvider()}).StartRun(t.Context(), telemetry.RunStart{Name: "x.invoke"})
+	slog.New(e.Handler(slog.NewTextHandler(io.Discard, nil))).Info("a record")
 	run.End(telemetry.StateCompleted, "")
 	if err := e.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(out.String(), "x.invoke") {
-		t.Errorf("the console shows %q", out.String())
+	for _, want := range []string{"x.invoke", "agent.agent.runs", "a record"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the console does not show %q: %s", want, out.String())
+		}
 	}
 }
 
+// lockedBuffer is written by three exporters.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// A value that is not understood is refused with its variable's name, and never
+// quoted: headers hold keys.
 func TestRefusals(t *testing.T) {
-	for name, value := range map[string]string{
-		"OTEL_TRACES_EXPORTER":               "zipkin",
-		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "collector-secret:4318",
-		"OTEL_EXPORTER_OTLP_ENDPOINT":        "grpc://collector-secret",
-		"OTEL_COLLECTOR_TRACES_ENDPOINT":     "://secret",
-		"OTEL_EXPORTER_OTLP_PROTOCOL":        "grpc",
-		"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/json",
+	for _, c := range [][2]string{
+		{"OTEL_TRACES_EXPORTER", "zipkin"},
+		{"OTEL_METRICS_EXPORTER", "prometheus"},
+		{"OTEL_LOGS_EXPORTER", "otlp,console"},
+		{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "collector-secret:4318"},
+		{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "collector-secret:4318"},
+		{"OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", "collector-secret:4318"},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT", "grpc://collector-secret"},
+		{"OTEL_COLLECTOR_TRACES_ENDPOINT", "://secret"},
+		{"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"},
+		{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json"},
+		{"OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "grpc"},
+		{"OTEL_EXPORTER_OTLP_TIMEOUT", "10s"},
+		{"OTEL_EXPORTER_OTLP_LOGS_TIMEOUT", "-1"},
+		{"OTEL_EXPORTER_OTLP_HEADERS", "secret"},
+		{"OTEL_EXPORTER_OTLP_METRICS_HEADERS", "a=%zzsecret"},
+		{"OTEL_EXPORTER_OTLP_COMPRESSION", "zstd"},
+		{"OTEL_EXPORTER_OTLP_CERTIFICATE", "/nowhere/secret.pem"},
+		{"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "sometimes"},
+		{"OTEL_METRIC_EXPORT_INTERVAL", "15s"},
+		{"OTEL_METRIC_EXPORT_TIMEOUT", "0"},
+		{"OTEL_RESOURCE_ATTRIBUTES", "secret"},
+		{"OTEL_SDK_DISABLED", "yes"},
+		{"OTEL_TRACES_SAMPLER", "sometimes"},
+		{"OTEL_BSP_MAX_QUEUE_SIZE", "many"},
+		{"OTEL_BLRP_SCHEDULE_DELAY", "1s"},
 	} {
-		env := map[string]string{name: value}
-		if strings.HasSuffix(name, "PROTOCOL") {
+		env := map[string]string{c[0]: c[1]}
+		if strings.HasSuffix(c[0], "PROTOCOL") {
 			env["OTEL_EXPORTER_OTLP_ENDPOINT"] = "http://127.0.0.1:1"
 		}
-		environment(t, env)
+		telemetrytest.Environment(t, env)
 		_, err := export.Start(t.Context(), export.Options{})
-		if fault.Of(err) != fault.Invalid || !strings.HasPrefix(err.Error(), name+": ") || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%s=%s: %v, want kind invalid, the name and not the value", name, value, err)
+		if fault.Of(err) != fault.Invalid || !strings.HasPrefix(err.Error(), c[0]+": expected ") || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s=%s: %v, want kind invalid, the name and not the value", c[0], c[1], err)
 		}
+	}
+}
+
+// The control of TestRefusals: good values of the same variables start, and
+// the SDK has them.
+func TestVariablesHonoured(t *testing.T) {
+	r := telemetrytest.Start(t)
+	telemetrytest.Environment(t, map[string]string{
+		"OTEL_EXPORTER_OTLP_ENDPOINT": r.URL, "OTEL_EXPORTER_OTLP_HEADERS": "x-key=a%20b", "OTEL_EXPORTER_OTLP_METRICS_HEADERS": "x-key=m",
+		"OTEL_EXPORTER_OTLP_TIMEOUT": "1000", "OTEL_EXPORTER_OTLP_COMPRESSION": "gzip", "OTEL_METRIC_EXPORT_INTERVAL": "20",
+		"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE": "delta", "OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0",
+		"OTEL_BSP_MAX_QUEUE_SIZE": "10", "OTEL_BLRP_SCHEDULE_DELAY": "20", "OTEL_SDK_DISABLED": "false", "OTEL_SEMCONV_STABILITY_OPT_IN": "http, gen_ai_latest_experimental",
+	})
+	e := begin(t, export.Options{})
+	tracer := telemetry.New(e.TracerProvider(), telemetry.Options{Metrics: e.MeterProvider(), LatestGenAI: export.LatestGenAI()})
+	ctx, run := tracer.StartRun(t.Context(), telemetry.RunStart{Name: "x"})
+	_, chat := tracer.StartChat(ctx, telemetry.ChatStart{Model: "m"})
+	chat.End(telemetry.ChatEnd{})
+	run.End(telemetry.StateCompleted, "")
+	deadline := time.Now().Add(10 * time.Second) // the interval's work, not the shutdown's
+	for len(r.Paths()) == 0 && time.Now().Before(deadline) {
+		runtime.Gosched()
+	}
+	if paths := r.Paths(); len(paths) == 0 || paths[0] != "/v1/metrics" {
+		t.Errorf("paths %v before the shutdown, want metrics after 20 ms and no trace, of which none is sampled", paths)
+	}
+	if err := e.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Headers()[0].Get("x-key"); got != "m" {
+		t.Errorf("the header is %q, want that of the signal", got)
+	}
+	if got := r.Headers()[0].Get("Content-Encoding"); got != "gzip" {
+		t.Errorf("the encoding is %q, want gzip", got)
+	}
+	byName, _ := r.Metrics()
+	if byName["gen_ai.client.inference.duration"] == nil || byName["gen_ai.client.operation.duration"] != nil {
+		t.Error("the newest GenAI names were asked for and are not there, or the others as well")
 	}
 }
 
@@ -314,13 +327,16 @@ func TestUnreachableCollector(t *testing.T) {
 	defer hanging.Close() // accepts by its backlog and never answers
 	for name, endpoint := range map[string]string{"refusing": "http://127.0.0.1:1", "hanging": "http://" + hanging.Addr().String()} {
 		t.Run(name, func(t *testing.T) {
-			environment(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_BSP_SCHEDULE_DELAY": "1"})
+			telemetrytest.Environment(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_BSP_SCHEDULE_DELAY": "1"})
 			var log bytes.Buffer
 			e := begin(t, export.Options{ShutdownTimeout: 200 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-			tracer := telemetry.New(e.TracerProvider(), telemetry.Options{})
+			tracer := telemetry.New(e.TracerProvider(), telemetry.Options{Metrics: e.MeterProvider()})
+			tracer.Losses(e.Losses)
+			exported := slog.New(e.Handler(slog.NewTextHandler(io.Discard, nil)))
 			began := time.Now()
 			for range 5000 { // more than the queue holds
-				_, run := tracer.StartRun(t.Context(), telemetry.RunStart{Name: "x"})
+				ctx, run := tracer.StartRun(t.Context(), telemetry.RunStart{Name: "x"})
+				exported.WarnContext(ctx, "a record")
 				run.End(telemetry.StateCompleted, "")
 			}
 			if took := time.Since(began); took > 2*time.Second {
@@ -335,6 +351,14 @@ func TestUnreachableCollector(t *testing.T) {
 			told := err != nil || log.Len() > 0
 			if !told || err != nil && (fault.Of(err) != fault.Unavailable || strings.Contains(err.Error(), "127.0.0.1")) {
 				t.Errorf("shutdown: %v, log %q, want kind unavailable and no address", err, log.String())
+			}
+			lost := map[string]int64{}
+			for _, l := range e.Losses() {
+				lost[l.Signal] += l.Count
+			}
+			// What the last batch held is lost without a count.
+			if lost["traces"] < 5000-2048 || lost["logs"] < 5000-2048 {
+				t.Errorf("lost %v of 5000 runs, want all but a queue's at least", lost)
 			}
 			if strings.Contains(log.String(), "127.0.0.1") {
 				t.Errorf("the log holds the address: %s", log.String())
