@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"weir/abi"
+	"weir/host/approval"
 	"weir/host/config"
 	"weir/host/fault"
 	"weir/host/lock"
@@ -22,6 +23,7 @@ type draft struct {
 	cfg     *config.Config
 	id      string // of the generation
 	policy  plugin.Policy
+	actions *approval.Catalog            // what people may authorise
 	prompts map[string]map[string]string // plugin, name, text
 	lock    *lock.File
 	notes   []string // what an operator should know of it
@@ -47,6 +49,9 @@ func readDraft(cfg *config.Config) (*draft, error) {
 		d.add(spec)
 	}
 	var err error
+	if d.actions, err = actionsOf(cfg); err != nil {
+		return nil, err
+	}
 	d.id, err = d.policy.Identity()
 	return d, err
 }

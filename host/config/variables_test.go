@@ -61,7 +61,7 @@ func TestVariableKinds(t *testing.T) {
 		{"LLM_MODEL", "large", func(c *Config) any { return c.Model.Agent.Name + "/" + c.Model.Guard.Name }, "large/qwen3:8b"},
 		{"HITL_INTERACTION_TIMEOUT_SECONDS", "soon", content, true}, // read only where approvals are on
 		{"WEIR_STATE_DIR", "runs", func(c *Config) any { return c.StateDir() == filepath.Join(c.Dir(), "runs") }, true},
-		{"GUARDRAILS_RAIL_POOL_SIZE", "x", content, true},           // another runtime's
+		{"GUARDRAILS_RAIL_POOL_SIZE", "x", content, true}, // another runtime's
 	}
 	for _, tt := range tests {
 		t.Run(tt.name+"="+tt.value, func(t *testing.T) {
