@@ -9,8 +9,6 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 
-	"go.opentelemetry.io/otel/trace"
-
 	"weir/host/admin"
 	"weir/host/auth"
 	"weir/host/config"
@@ -73,7 +71,8 @@ func (h *Host) listen(ctx context.Context, hangup <-chan os.Signal) {
 
 // Host is a running agent host.
 type Host struct {
-	log    *slog.Logger
+	log    *slog.Logger // what it gets may leave the machine
+	stderr *slog.Logger // what it gets stays
 	tracer *telemetry.Tracer
 	cfg    *config.Config // as it was started
 	source config.Source
@@ -101,6 +100,7 @@ func Start(ctx context.Context, opts Options) (*Host, error) {
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}
+	h.stderr = h.log
 	if err := h.start(ctx, opts); err != nil {
 		return nil, errors.Join(err, h.Stop(context.WithoutCancel(ctx)))
 	}
@@ -166,27 +166,29 @@ func (h *Host) onStop(f func(context.Context) error) { h.stop = append(h.stop, f
 func (h *Host) startTelemetry(ctx context.Context) error {
 	t := h.cfg.Telemetry
 	exporter, err := export.Start(ctx, export.Options{
-		ServiceName: h.cfg.Agent.Name, Version: h.cfg.Agent.Version, Runtime: stream.Runtime, Logger: h.log})
+		ServiceName: h.cfg.Agent.Name, Version: h.cfg.Agent.Version, AgentType: h.cfg.Agent.Type,
+		Runtime: stream.Runtime, Logger: h.stderr})
 	if err != nil {
 		return err
 	}
 	h.onStop(exporter.Shutdown)
-	var provider trace.TracerProvider
-	if exporter != nil {
-		provider = exporter.TracerProvider()
-	}
-	h.tracer = telemetry.New(provider, telemetry.Options{
-		Runtime: stream.Runtime, Agent: h.cfg.Agent.Name,
+	h.log = slog.New(exporter.Handler(h.log.Handler()))
+	h.tracer = telemetry.New(exporter.TracerProvider(), telemetry.Options{
+		Metrics: exporter.MeterProvider(), LatestGenAI: export.LatestGenAI(),
+		Runtime: stream.Runtime, Agent: h.cfg.Agent.Name, AgentType: h.cfg.Agent.Type, Version: h.cfg.Agent.Version,
+		Routes:         map[string]telemetry.Route{stream.Name: {Method: "POST", Path: stream.PathWorkflow}},
 		CaptureContent: t.CaptureContent, ContentMaxChars: t.ContentMaxChars,
 		CaptureGuardContent: t.GuardContent, GuardMaxChars: t.GuardMaxChars,
 		CapturePseudonym: t.UserID,
 	})
+	h.tracer.Losses(exporter.Losses)
 	return nil
 }
 
 func (h *Host) startPlugins(ctx context.Context, d *draft) (*policy, error) {
 	runtime, err := plugin.NewRuntime(ctx, plugin.RuntimeOptions{CacheDir: h.cfg.Plugins.Cache,
-		TotalMemory: int64(h.cfg.Plugins.TotalMemory), Logger: h.log})
+		TotalMemory: int64(h.cfg.Plugins.TotalMemory),
+		Logger:      h.log, Printed: h.stderr, Failed: h.tracer.PluginFailed})
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +223,7 @@ func (h *Host) startPolicy(ctx context.Context, p *policy) error {
 func (h *Host) startModel() error {
 	m := h.cfg.Model
 	client, err := model.New(model.Options{Agent: alias(m.Agent), Guard: alias(m.Guard),
-		Connect: m.ConnectTimeout, FirstToken: m.FirstTokenTimeout, BetweenChunks: m.ChunkTimeout})
+		Connect: m.ConnectTimeout, FirstToken: m.FirstTokenTimeout, BetweenChunks: m.ChunkTimeout, Tracer: h.tracer})
 	if err != nil {
 		return fault.New(fault.Invalid, "[model] %w", err)
 	}
@@ -238,7 +240,7 @@ func alias(m config.Model) model.Alias {
 
 func (h *Host) startTools(ctx context.Context) error {
 	opts := toolOptions(h.cfg)
-	opts.Changed = h.toolsChanged
+	opts.Changed, opts.Tracer = h.toolsChanged, h.tracer
 	client, err := tool.Connect(ctx, opts)
 	if err != nil {
 		return err
@@ -291,15 +293,16 @@ func (h *Host) startServer() error {
 	if err != nil {
 		return err
 	}
+	h.tracer.OpenStreams(h.stream.Open)
 	h.server, err = server.New(server.Options{
 		Listen: h.cfg.Server.Listen, Public: h.publicRoutes(),
 		Authenticate: func(header server.Header) (any, error) { return request(gate, header) },
 		Routes: []server.Route{
-			{Method: "POST", Path: stream.PathWorkflow, Handle: h.stream.Workflow},
+			{Method: "POST", Path: stream.PathWorkflow, Handle: h.stream.Workflow, Traced: true},
 			{Method: "GET", Path: stream.PathVersion, Handle: h.stream.Version},
 		},
 		Interrupt: h.stream.Drain,
-		Stall:     h.cfg.Server.Stall, Drain: h.cfg.Server.Drain, Logger: h.log,
+		Stall:     h.cfg.Server.Stall, Drain: h.cfg.Server.Drain, Tracer: h.tracer, Logger: h.log,
 	})
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 
 	"weir/abi"
 	"weir/host/fault"
+	"weir/host/telemetry"
 )
 
 // Options describe the models behind the two aliases.
@@ -37,6 +38,9 @@ type Options struct {
 	MaxStream int64
 	// MaxReply bounds text and tool calls of one reply in bytes; default 4 MiB.
 	MaxReply int
+
+	// Tracer adds the trace to requests and times them; nil does neither.
+	Tracer *telemetry.Tracer
 
 	dial dialFunc // for tests; nil: the network
 }
@@ -106,7 +110,7 @@ func New(opts Options) (*Client, error) {
 	}
 	c.transport = newTransport(&opts)
 	c.http = &http.Client{
-		Transport:     c.transport,
+		Transport:     opts.Tracer.Transport(c.transport),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return c, nil

@@ -71,6 +71,9 @@ func (p *Plugin) report(hook string, err error, said string) error {
 	if !ok {
 		return fmt.Errorf("plugin %s: %s: %w", p.name, hook, err)
 	}
+	if f.code != CodeCancelled { // the caller's doing
+		p.runtime.failed(p.name, hook, f.code)
+	}
 	if said != "" {
 		return fault.Coded(fault.Plugin, f.code, "plugin %s: %s: %s; it printed %s", p.name, hook, err.Error(), quote(said))
 	}

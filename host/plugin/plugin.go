@@ -115,7 +115,7 @@ func (r *Runtime) prepare(spec Spec) (*Plugin, *outline, error) {
 		p.config = abi.Raw("{}")
 	}
 	if spec.Log {
-		p.printed.logger = r.log.With(slog.String("name", spec.Name))
+		p.printed.logger = r.printed.With(slog.String("name", spec.Name))
 	}
 	p.calls.Add(1) // loading is a call in flight: closing waits for it
 	return p, o, nil

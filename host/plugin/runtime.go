@@ -29,14 +29,21 @@ type RuntimeOptions struct {
 	// Reset says how instances are put back to their image after a call. The
 	// default finds out what works; another is for tests and for comparing.
 	Reset Reset
-	// Logger gets warnings, and the lines of plugins that may log. Nil drops
-	// them.
+	// Logger gets warnings. Nil drops them.
 	Logger *slog.Logger
+	// Printed gets the lines of plugins that may log, which may quote a user:
+	// it writes to the operator's terminal and nowhere else. Nil is Logger.
+	Printed *slog.Logger
+	// Failed is told of every call that a plugin failed, with one of the codes
+	// of this package, from the goroutine of the call. Nil tells nobody.
+	Failed func(plugin, hook, code string)
 }
 
 // Runtime compiles and runs plugins. Its methods may be called concurrently.
 type Runtime struct {
 	log      *slog.Logger
+	printed  *slog.Logger
+	failed   func(plugin, hook, code string)
 	cache    wazero.CompilationCache // nil without a directory
 	cacheDir string
 	kept     keeper
@@ -57,7 +64,7 @@ type Runtime struct {
 
 // NewRuntime returns a runtime that is ready to load plugins.
 func NewRuntime(ctx context.Context, opts RuntimeOptions) (*Runtime, error) {
-	r := &Runtime{log: opts.Logger, cacheDir: opts.CacheDir, plugins: map[*Plugin]struct{}{}}
+	r := &Runtime{log: opts.Logger, printed: opts.Printed, failed: opts.Failed, cacheDir: opts.CacheDir, plugins: map[*Plugin]struct{}{}}
 	r.total = opts.TotalMemory
 	if r.total == 0 {
 		r.total = max(1<<30, int64(runtime.GOMAXPROCS(0))*128<<20)
@@ -71,6 +78,12 @@ func NewRuntime(ctx context.Context, opts RuntimeOptions) (*Runtime, error) {
 	r.intros.free = (*introduction).free
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
+	}
+	if r.printed == nil {
+		r.printed = r.log
+	}
+	if r.failed == nil {
+		r.failed = func(string, string, string) {}
 	}
 	var err error
 	if r.resetter, err = newResetter(opts.Reset); err != nil {

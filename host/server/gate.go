@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
@@ -16,6 +17,7 @@ type callerKey struct{}
 
 // serve is the outermost handler.
 func (s *Server) serve(ctx *fasthttp.RequestCtx) {
+	defer s.observe(ctx)()
 	defer func() {
 		if p := recover(); p != nil {
 			// The value may hold text of a request; its type does not.
@@ -61,6 +63,9 @@ func (s *Server) malformed(ctx *fasthttp.RequestCtx) bool {
 func (s *Server) gate(c *fiber.Ctx) error {
 	path := rawPath(c.Context())
 	if handle, ok := s.public[path]; ok {
+		if x, ok := c.Context().UserValue(exchangeKey{}).(*exchange); ok {
+			x.route, x.health = path, strings.HasPrefix(path, "/health")
+		}
 		return handle(c)
 	}
 	caller, err := s.opts.Authenticate(header{&c.Request().Header})

@@ -19,6 +19,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"weir/host/fault"
+	"weir/host/telemetry"
 )
 
 // Server is one HTTP listener. Start it once.
@@ -43,6 +44,9 @@ type Route struct {
 	// Handle answers an authenticated request. caller is what
 	// [Options.Authenticate] returned, and nil on a public route.
 	Handle func(c *fiber.Ctx, caller any) error
+	// Traced says that a request with a 2xx answer has a span of its own: its
+	// run's.
+	Traced bool
 }
 
 // Header is the part of a request's head that authentication reads.
@@ -89,6 +93,8 @@ type Options struct {
 	// Grace is how long Stop waits after the interrupt before it closes what is
 	// left, 2 s by default.
 	Grace time.Duration
+	// Tracer times requests and makes their spans; nil does neither.
+	Tracer *telemetry.Tracer
 	// Logger receives what went wrong, never text of a request.
 	Logger *slog.Logger
 }
@@ -165,7 +171,12 @@ func (s *Server) newApp() *fiber.App {
 	}
 	app.Use(s.gate)
 	for _, r := range s.opts.Routes {
-		handle := func(c *fiber.Ctx) error { return r.Handle(c, c.Locals(callerKey{})) }
+		handle := func(c *fiber.Ctx) error {
+			if x, ok := c.Context().UserValue(exchangeKey{}).(*exchange); ok {
+				x.route, x.traced = r.Path, r.Traced
+			}
+			return r.Handle(c, c.Locals(callerKey{}))
+		}
 		if r.Method == fiber.MethodGet {
 			app.Get(r.Path, handle) // answers HEAD as well
 		} else {

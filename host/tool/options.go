@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weir/host/fault"
+	"weir/host/telemetry"
 )
 
 // Options configures a [Client]. URL, Key and Include are required; every other
@@ -48,6 +49,9 @@ type Options struct {
 	// offers tools that are not what was admitted; once for each change. It must
 	// not block. Nil tells nobody.
 	Changed func([]Change)
+
+	// Tracer adds the trace to requests and times them; nil does neither.
+	Tracer *telemetry.Tracer
 
 	// Version is what the client calls its own version. Default "0".
 	Version string

@@ -37,7 +37,7 @@ func (c *Client) dial(ctx context.Context) (*session, *exchange, error) {
 	ctx, x := watch(ctx)
 	life, kill := context.WithCancel(context.Background())
 	carrier := newCarrier(c.opts.ConnectTimeout)
-	r := &courier{base: carrier, key: c.opts.Key, limit: c.opts.MaxResponse, life: life}
+	r := &courier{base: c.opts.Tracer.Transport(carrier), key: c.opts.Key, limit: c.opts.MaxResponse, life: life}
 	t := &tapTransport{courier: r, StreamableClientTransport: mcp.StreamableClientTransport{
 		Endpoint:             c.opts.URL,
 		HTTPClient:           r.client(),
