@@ -11,13 +11,17 @@ GO ?= go
 FUZZTIME ?= 30s
 FUZZ ?= .
 BENCH ?=
+# What goes into the image: the commit for its labels, and --root DIR in place of
+# the layout for files alone, as the Dockerfile wants them.
+COMMIT ?= $(shell git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null || echo unknown)
+IMAGE ?= --out bin/image/oci
 # Packages whose tests run again under the race detector in `make test`.
 RACED ?= ./host/...
 
 PLUGINS := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard plugins/*/plugin.go)))))
 WASM := GOOS=wasip1 GOARCH=wasm $(GO) build -buildmode=c-shared -trimpath -ldflags='-s -w'
 
-.PHONY: help build plugins demo test race bench soak baseline check fuzz kit clean $(PLUGINS:%=plugin-%)
+.PHONY: help build plugins demo test race image bench soak baseline check fuzz kit clean $(PLUGINS:%=plugin-%)
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -50,6 +54,11 @@ bench: ## measure what is promised; BENCH=--quick, BENCH='--rows match', STRICT=
 	@mkdir -p bin
 	$(GO) build -trimpath -ldflags='-s -w' -o bin/ ./cmd/weir-bench
 	bin/weir-bench $(BENCH)
+
+image: build ## write the container image to bin/image/oci, without a container engine
+	@mkdir -p bin/image
+	CGO_ENABLED=0 GOOS=linux $(GO) build -trimpath -ldflags='-s -w' -o bin/image/weir ./cmd/weir
+	bin/weir-image --weir bin/image/weir --commit "$(COMMIT)" $(IMAGE)
 
 soak: ## the long forms: fresh state and flat memory over 100,000 calls and 2,000 reloads
 	WEIR_SOAK=1 $(GO) test -count=1 -timeout 2h -v -run 'Fresh|Flat' ./host/plugin
