@@ -23,7 +23,7 @@ func (r *run) appendLog() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.client), logTimeout)
 	defer cancel()
 	if err := r.writeLog(ctx); err != nil {
-		r.opts.Logger.Error("run log not written", "run", r.req.RunID, "error", err)
+		r.opts.Logger.ErrorContext(r.client, "run log not written", "run", r.req.RunID, "error", err)
 	}
 }
 

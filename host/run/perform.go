@@ -58,7 +58,7 @@ func (r *run) performModel(req *abi.ModelRequest) (abi.Event, *ending) {
 	case r.isCut():
 		return abi.Event{}, &ending{state: Completed}
 	case err != nil:
-		r.opts.Logger.Warn("a model call failed", "run", r.req.RunID, "alias", call.Alias, "code", failCode(err), "error", err)
+		r.opts.Logger.WarnContext(r.ctx, "a model call failed", "run", r.req.RunID, "alias", call.Alias, "code", failCode(err), "error", err)
 		return abi.Event{Type: abi.EventModelFailed, Code: failCode(err)}, nil
 	}
 	return abi.Event{Type: abi.EventModel, Ref: r.thread.nextRef(), Text: reply.Text, ToolCalls: reply.ToolCalls}, nil
@@ -136,7 +136,7 @@ func failCode(err error) string {
 func (r *run) ask(ctx context.Context, guard string, req *abi.ModelRequest) abi.AskReply {
 	call, err := r.guardCall(guard, req)
 	if err != nil {
-		r.opts.Logger.Error("a guard's model request cannot be sent", "plugin", guard, "error", err)
+		r.opts.Logger.ErrorContext(ctx, "a guard's model request cannot be sent", "plugin", guard, "error", err)
 		return abi.AskReply{Failed: abi.FailBadReply}
 	}
 	ctx, span := r.opts.Tracer.StartGuardModelCall(ctx, r.chatStart(call))
@@ -149,7 +149,7 @@ func (r *run) ask(ctx context.Context, guard string, req *abi.ModelRequest) abi.
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		code = abi.FailTimeout
 	}
-	r.opts.Logger.Warn("a guardrail's model call failed", "run", r.req.RunID, "plugin", guard, "code", code, "error", err)
+	r.opts.Logger.WarnContext(ctx, "a guardrail's model call failed", "run", r.req.RunID, "plugin", guard, "code", code, "error", err)
 	return abi.AskReply{Failed: code}
 }
 

@@ -130,7 +130,7 @@ var errTime = fault.Coded(fault.Limit, "timeout", "the run's time is over")
 func (e *Engine) begin(ctx context.Context, req Request, policy Policy, out Observer) *run {
 	r := &run{Engine: e, req: req, policy: policy, state: Received}
 	ctx, r.span = e.opts.Tracer.StartRun(ctx, telemetry.RunStart{
-		Name: e.opts.Name, RequestID: req.RequestID, RequestIDSource: req.RequestIDSource, RunID: req.RunID,
+		Contract: req.Contract, Name: e.opts.Name, RequestID: req.RequestID, RequestIDSource: req.RequestIDSource, RunID: req.RunID,
 		Roles: req.Principal.Roles, Pseudonym: req.Principal.Pseudonym,
 		Generation: policy.Generation(), Traceparent: req.Traceparent,
 	})
@@ -180,7 +180,7 @@ func (e *Engine) stamp() abi.Call {
 // stays.
 func (r *run) enter(next State) {
 	if !r.state.May(next) {
-		r.opts.Logger.Error("illegal state of a run", "run", r.req.RunID, "from", string(r.state), "to", string(next))
+		r.opts.Logger.ErrorContext(r.ctx, "illegal state of a run", "run", r.req.RunID, "from", string(r.state), "to", string(next))
 		return
 	}
 	r.state = next
@@ -255,7 +255,7 @@ func (r *run) failed(err error) *ending {
 	if cause := context.Cause(r.ctx); cause != nil {
 		err = cause
 	}
-	r.opts.Logger.Warn("run failed", "run", r.req.RunID, "kind", fault.Of(err).String(), "error", err)
+	r.opts.Logger.WarnContext(r.ctx, "run failed", "run", r.req.RunID, "kind", fault.Of(err).String(), "error", err)
 	if r.modelFailed {
 		return &ending{state: Failed, failure: FailureModel}
 	}

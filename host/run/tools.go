@@ -95,6 +95,7 @@ func (r *run) call(tool Tool, check ToolCheck) (abi.ToolResult, error) {
 		Name: tool.Name, StepName: tool.StepName, Input: string(step.Input)})
 	r.out.Step(step)
 	text, failed, err := r.deps.Tools.Call(ctx, tool.Name, check.Arguments)
+	span.Returned()
 	if r.ctx.Err() != nil {
 		span.End("", true)
 		return abi.ToolResult{}, r.ctx.Err()
