@@ -74,10 +74,10 @@ func (o observer) GuardVerdict(v guard.Verdict) {
 	failure := ""
 	if v.Err != nil {
 		failure = v.ReasonCode
-		o.policy.log.Warn("a guardrail failed", "plugin", v.Guard, "stage", v.Stage, "error", v.Err)
+		o.policy.log.WarnContext(o.ctx, "a guardrail failed", "plugin", v.Guard, "stage", v.Stage, "error", v.Err)
 	}
 	if v.Verdict == guard.VerdictWouldBlock || v.Verdict == guard.VerdictWouldModify {
-		o.policy.log.Info("a guardrail in monitor mode would have acted", "plugin", v.Guard, "stage", v.Stage,
+		o.policy.log.InfoContext(o.ctx, "a guardrail in monitor mode would have acted", "plugin", v.Guard, "stage", v.Stage,
 			"verdict", v.Verdict, "reason_code", v.ReasonCode)
 	}
 	o.policy.tracer.GuardVerdict(o.ctx, telemetry.GuardVerdict{
