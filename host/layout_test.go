@@ -103,6 +103,14 @@ var rules = []rule{
 		}),
 	},
 	{
+		name:   "approvals are rules",
+		reason: "a run's log is folded through them at any replica and any time, which has to give the same prompts, claims and token",
+		breach: imports("host/approval", func(_ source, imp string) bool {
+			return isStandard(imp) && imp != "math/rand" && imp != "math/rand/v2" && imp != "crypto/rand" ||
+				under(imp, "weir/abi") || imp == "weir/host/fault"
+		}),
+	},
+	{
 		name:   "fiber at the edge",
 		reason: "fiber and fasthttp reuse their buffers; what is not copied in http.go changes under its reader",
 		breach: func(s source) []string {
@@ -206,6 +214,7 @@ func TestLayoutNotices(t *testing.T) {
 		"plugins/one/other.go":         `import "weir/plugins/two"`,
 		"host/config/bad.go":           `import "weir/host/store"`,
 		"host/run/bad.go":              `import "github.com/gobwas/glob"`,
+		"host/approval/bad.go":         `import "crypto/rand"`,
 		"cmd/weir/other.go":            `import "weir/cmd/weir-demo/internal/tickets"`,
 		"host/guard/bad.go":            `import "weir/pdk"`,
 		"host/contract/stream/sse.go":  `import "github.com/gofiber/fiber/v2"`,
@@ -264,6 +273,7 @@ func TestLayoutNotices(t *testing.T) {
 		"host/model/dna.go: host packages do not know each other",
 		"cmd/weir/internal/agentv/bad.go: the harness knows no agent",
 		"host/run/bad.go: the engine knows no library",
+		"host/approval/bad.go: approvals are rules",
 		"host/guard/bad.go: guards know the matcher only",
 		"host/contract/stream/sse.go: fiber at the edge",
 		"host/model/wasm.go: WebAssembly in one place",

@@ -76,7 +76,7 @@ func canonical(value []byte) []byte {
 // anything else was not made by Next, and is an error of kind fault.Invalid.
 // The error never holds the secret or a claim.
 func Mint(secret []byte, claims abi.Raw) (string, error) {
-	if utf8.RuneCount(secret) < MinSecret || blank(string(secret)) {
+	if !strong(secret) {
 		return "", fault.New(fault.Invalid, "approval secret: expected at least %d characters", MinSecret)
 	}
 	if _, err := readClaims(claims); err != nil {
@@ -88,10 +88,13 @@ func Mint(secret []byte, claims abi.Raw) (string, error) {
 	return payload + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)), nil
 }
 
+func strong(secret []byte) bool {
+	return utf8.RuneCount(secret) >= MinSecret && !blank(string(secret))
+}
+
 // claimed is what the executor and the result need of claims.
 type claimed struct {
 	action, resource, actor, request string
-	exp                              int64
 }
 
 // claimNames lists every claim, in canonical order.
@@ -127,8 +130,8 @@ func (c *claimed) decode(claims abi.Raw) error {
 			c.resource, err = d.String()
 		case "request_id":
 			c.request, err = d.String()
-		case "exp":
-			c.exp, err = d.Int()
+		case "exp", "v":
+			_, err = d.Int()
 		default:
 			err = d.Skip()
 		}

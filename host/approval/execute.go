@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"weir/abi"
-	"weir/abi/strictjson"
 	"weir/host/fault"
 )
 
@@ -52,7 +51,7 @@ func NewExecutor(opts ExecutorOptions) (*Executor, error) {
 		return nil, err
 	case blank(opts.APIKey):
 		return nil, fault.New(fault.Invalid, "approval: api key: expected a key for the MCP server")
-	case len([]rune(string(opts.Secret))) < MinSecret || blank(string(opts.Secret)):
+	case !strong(opts.Secret):
 		return nil, fault.New(fault.Invalid, "approval: secret: expected at least %d characters", MinSecret)
 	case opts.Connect < 0 || opts.Timeout < 0 || opts.MaxBody < 0:
 		return nil, fault.New(fault.Invalid, "approval: time-outs and sizes may not be negative")
@@ -134,7 +133,6 @@ func (e *Executor) post(ctx context.Context, token, request string) reply {
 	if err != nil {
 		return reply{}
 	}
-	req.GetBody = nil // a body that cannot be had again is sent once
 	req.Header.Set("Authorization", "Bearer "+e.opts.APIKey)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
@@ -147,12 +145,3 @@ func (e *Executor) post(ctx context.Context, token, request string) reply {
 }
 
 func failure(text string) abi.Raw { return object(field{"error", text}) }
-
-// compact returns a value without white space and without identities.
-func compact(value []byte) (abi.Raw, error) {
-	b, err := strictjson.Compact(nil, value)
-	if err != nil {
-		return nil, err
-	}
-	return strip(b)
-}

@@ -12,8 +12,8 @@ import (
 	"weir/abi/strictjson"
 )
 
-// newClient makes connections that serve one request each: a pooled one that
-// the server has just closed would make net/http send the request again.
+// newClient makes connections that serve one request each: changes are rare, and
+// a pooled connection that the server has closed meanwhile would lose one.
 func newClient(opts ExecutorOptions) *http.Client {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
@@ -160,10 +160,10 @@ func statusLine(status int) string {
 	return fmt.Sprintf("%d", status)
 }
 
-// strip removes actor_id from a compact value, at every depth.
-func strip(value []byte) (abi.Raw, error) {
-	d := strictjson.NewDecoder(value)
-	return appendStripped(nil, d)
+// compact returns a value without white space, and without actor_id at any
+// depth: no identity goes to a model or the stream.
+func compact(value []byte) (abi.Raw, error) {
+	return appendStripped(nil, strictjson.NewDecoder(value))
 }
 
 func appendStripped(b []byte, d *strictjson.Decoder) (abi.Raw, error) {
