@@ -32,6 +32,7 @@ type Store struct {
 	ended     []string // in the order of their ends
 	values    values
 	blobs     map[string]map[string][]byte // by space and digest
+	listeners map[*listener]struct{}
 	closeOnce sync.Once
 }
 
@@ -55,6 +56,8 @@ func New(opts Options) *Store {
 		logs:   make(map[string]*log),
 		values: values{entries: make(map[string]entry)},
 		blobs:  make(map[string]map[string][]byte),
+
+		listeners: make(map[*listener]struct{}),
 	}
 }
 
@@ -97,6 +100,7 @@ func (s *Store) Append(ctx context.Context, name string, expected int64, id stri
 	}
 	l.messages = append(l.messages, m)
 	l.notify()
+	s.announce(name, m.Position)
 	return m.Position, nil
 }
 

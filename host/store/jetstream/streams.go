@@ -1,0 +1,183 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"weir/host/fault"
+)
+
+// version is that of the streams, their subjects and the messages in them.
+const version = 1
+
+// What there is a stream for.
+const (
+	kindLog   = "log"
+	kindValue = "value"
+	kindKey   = "key"
+	kindBlob  = "blob"
+	kindNote  = "note" // no stream: the notes of what was committed to a log
+)
+
+// names makes the names of streams and subjects.
+type names struct{ prefix string }
+
+func (n names) stream(kind string) string { return n.prefix + "_" + strconv.Itoa(version) + "_" + kind }
+
+func (n names) streams() []string {
+	return []string{n.stream(kindLog), n.stream(kindValue), n.stream(kindKey), n.stream(kindBlob)}
+}
+
+// subject returns the subject of a name; rest may have wildcards.
+func (n names) subject(kind, rest string) string {
+	return n.prefix + "." + strconv.Itoa(version) + "." + kind + "." + rest
+}
+
+var streamForm = regexp.MustCompile(`^_(\d+)_[a-z]+$`)
+
+// checkVersions refuses streams that another program made: it would neither see
+// what is in them nor know what it may leave out.
+func (s *Store) checkVersions(ctx context.Context) error {
+	found, err := s.streamNames(ctx)
+	if err != nil {
+		return err
+	}
+	known := s.name.streams()
+	for _, name := range found {
+		rest, ours := trimPrefix(name, s.opts.Prefix)
+		if !ours || slices.Contains(known, name) {
+			continue
+		}
+		if m := streamForm.FindStringSubmatch(rest); m != nil {
+			return fault.New(fault.Internal, "found the stream %s, of version %s: this program knows version %d", name, m[1], version)
+		}
+	}
+	return nil
+}
+
+func trimPrefix(name, prefix string) (string, bool) {
+	if len(name) <= len(prefix) || name[:len(prefix)] != prefix {
+		return "", false
+	}
+	return name[len(prefix):], true
+}
+
+// configs returns the streams as they should be.
+func (s *Store) configs() []jetstream.StreamConfig {
+	log := s.config(kindLog, "logs, which are the audit trail: appended to, never changed")
+	log.DenyDelete, log.DenyPurge = true, true
+	log.MaxAge = max(s.opts.MaxAge, 0)
+	log.RePublish = &jetstream.RePublish{
+		Source:      s.name.subject(kindLog, ">"),
+		Destination: s.name.subject(kindNote, ">"),
+		HeadersOnly: true,
+	}
+	value := s.config(kindValue, "values")
+	value.MaxMsgsPerSubject = 1
+	return []jetstream.StreamConfig{
+		log, value,
+		s.config(kindKey, "the keys of blob spaces"),
+		s.config(kindBlob, "encrypted blobs in parts"),
+	}
+}
+
+func (s *Store) config(kind, description string) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:              s.name.stream(kind),
+		Description:       "weir: " + description,
+		Subjects:          []string{s.name.subject(kind, ">")},
+		Storage:           jetstream.FileStorage,
+		Retention:         jetstream.LimitsPolicy,
+		Discard:           jetstream.DiscardNew,
+		MaxMsgsPerSubject: -1,
+		Replicas:          s.opts.Replicas,
+		AllowDirect:       true,
+		AllowMsgTTL:       kind != kindLog,
+		Duplicates:        duplicates(s.opts.MaxAge),
+		Metadata:          map[string]string{"weir.version": strconv.Itoa(version)},
+	}
+}
+
+// duplicates is the server's window for its own de-duplication, which is not
+// used: no message has the header for it. It may not exceed the greatest age.
+func duplicates(maxAge time.Duration) time.Duration {
+	if maxAge > 0 {
+		return min(maxAge, 2*time.Minute)
+	}
+	return 2 * time.Minute
+}
+
+// makeStreams makes the streams that are not there, and gives those that are
+// the age and the replicas of the options. In a cluster that is just starting
+// it waits for a majority.
+func (s *Store) makeStreams(ctx context.Context) error {
+	js, err := jetstream.New(s.conn, jetstream.WithDefaultTimeout(s.opts.Timeout))
+	if err != nil {
+		return fault.New(fault.Internal, "%w", err)
+	}
+	for _, config := range s.configs() {
+		err := s.insist(ctx, func(ctx context.Context) error { return makeStream(ctx, js, config) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func makeStream(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig) error {
+	stream, err := js.Stream(ctx, want.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		_, err = js.CreateStream(ctx, want)
+		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // somebody else was first, with other options
+			stream, err = js.Stream(ctx, want.Name)
+		} else {
+			return wrapped(ctx, "make the stream "+want.Name, err)
+		}
+	}
+	if err != nil {
+		return wrapped(ctx, "look at the stream "+want.Name, err)
+	}
+	have := stream.CachedInfo().Config
+	if err := sameStream(have, want); err != nil {
+		return err
+	}
+	if have.MaxAge == want.MaxAge && have.Replicas >= want.Replicas {
+		return nil
+	}
+	have.MaxAge, have.Duplicates, have.Replicas = want.MaxAge, want.Duplicates, max(have.Replicas, want.Replicas)
+	_, err = js.UpdateStream(ctx, have)
+	return wrapped(ctx, "change the stream "+want.Name, err)
+}
+
+// sameStream refuses a stream that does not keep what the store promises. What
+// it does not look at, such as placement, is for those who run NATS.
+func sameStream(have, want jetstream.StreamConfig) error {
+	bad := func(what string, expected, found any) error {
+		return fault.New(fault.Internal, "the stream %s: expected %s %v, found %v", want.Name, what, expected, found)
+	}
+	switch key := "weir.version"; {
+	case have.Metadata[key] != want.Metadata[key]:
+		return bad("version", want.Metadata[key], strconv.Quote(have.Metadata[key]))
+	case !slices.Equal(have.Subjects, want.Subjects):
+		return bad("the subjects", want.Subjects, have.Subjects)
+	case have.Storage != want.Storage:
+		return bad("storage", want.Storage, have.Storage)
+	case have.Retention != want.Retention:
+		return bad("retention", want.Retention, have.Retention)
+	case have.MaxMsgsPerSubject != want.MaxMsgsPerSubject:
+		return bad("messages per subject", want.MaxMsgsPerSubject, have.MaxMsgsPerSubject)
+	case have.DenyDelete != want.DenyDelete || have.DenyPurge != want.DenyPurge:
+		return bad("that deleting is refused", want.DenyDelete, have.DenyDelete && have.DenyPurge)
+	case !have.AllowDirect || have.AllowMsgTTL != want.AllowMsgTTL:
+		return bad("direct reads and the ageing of messages", want.AllowMsgTTL, have.AllowMsgTTL)
+	case want.RePublish != nil && (have.RePublish == nil || *have.RePublish != *want.RePublish):
+		return bad("republishing", *want.RePublish, have.RePublish)
+	}
+	return nil
+}
