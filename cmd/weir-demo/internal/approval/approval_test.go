@@ -3,6 +3,7 @@ package approval_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -304,6 +305,30 @@ func FuzzClaims(f *testing.F) {
 		b := approval.Bound{Action: claims.Action, ResourceID: claims.ResourceID, RequestID: claims.RequestID, Current: claims.ExpectedChoice}
 		if claims.Verify(b) == nil && (strings.TrimSpace(claims.ActorID) == "" || claims.Choice != nil && claims.ExpectedChoice == nil) {
 			t.Errorf("verified %+v", claims)
+		}
+	})
+}
+
+// FuzzRequest: a body is read as encoding/json reads it, or refused.
+func FuzzRequest(f *testing.F) {
+	for _, seed := range []string{`{"approval_token":"a.b","request_id":"c"}`, `{"approval_token":"a"}`, `{"request_id":"\ud800"}`, "{}", ""} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		got, err := approval.DecodeRequest([]byte(body))
+		if err != nil {
+			if got != (approval.Request{}) || !errors.Is(err, approval.ErrPayload) {
+				t.Errorf("%+v with %v", got, err)
+			}
+			return
+		}
+		var want struct {
+			Token     *string `json:"approval_token"`
+			RequestID *string `json:"request_id"`
+		}
+		if err := json.Unmarshal([]byte(body), &want); err != nil || want.Token == nil || want.RequestID == nil ||
+			*want.Token != got.Token || *want.RequestID != got.RequestID {
+			t.Errorf("%q is read as %+v", body, got)
 		}
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"time"
 
-	"weir/abi/strictjson"
 	"weir/cmd/weir-demo/internal/approval"
 )
 
@@ -21,12 +20,6 @@ const (
 	maxExecuteBody = 256 << 10
 	executeTimeout = 10 * time.Second
 )
-
-// executeRequest is the body of POST /approvals/execute.
-type executeRequest struct {
-	Token     string
-	RequestID string
-}
 
 // serveExecute is POST /approvals/execute (4.5), which exists with a secret
 // only. Only one request can bear a nonce's use, whatever is sent again.
@@ -57,9 +50,9 @@ func (s *Server) serveExecute(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) execute(ctx context.Context, body []byte) (*change, error) {
-	req, err := decodeExecute(body)
+	req, err := approval.DecodeRequest(body)
 	if err != nil {
-		return nil, approval.ErrPayload
+		return nil, err
 	}
 	claims, err := s.verifier.Decode(req.Token)
 	if err != nil {
@@ -108,30 +101,4 @@ func reply(w http.ResponseWriter, status int, ok bool, result any) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_, _ = w.Write(bytes.TrimSuffix(b.Bytes(), []byte("\n"))) // the caller may have left
-}
-
-// decodeExecute wants exactly the two members, once each.
-func decodeExecute(body []byte) (executeRequest, error) {
-	var req executeRequest
-	seen := 0
-	d := strictjson.NewDecoder(body)
-	err := d.Object(func(name string) (err error) {
-		seen++
-		switch name {
-		case "approval_token":
-			req.Token, err = d.String()
-		case "request_id":
-			req.RequestID, err = d.String()
-		default:
-			err = strictjson.Unknown(name)
-		}
-		return err
-	})
-	if err == nil {
-		err = d.End()
-	}
-	if err == nil && seen != 2 {
-		err = strictjson.Missing("approval_token or request_id")
-	}
-	return req, err
 }

@@ -16,7 +16,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const key = "demo-key"
 
-func serve(t *testing.T) *httptest.Server {
+func start(t *testing.T) (*httptest.Server, *Server) {
 	t.Helper()
 	s, err := New(Options{Key: key})
 	if err != nil {
@@ -24,17 +24,30 @@ func serve(t *testing.T) *httptest.Server {
 	}
 	ts := httptest.NewServer(s)
 	t.Cleanup(func() { ts.Close(); s.Close() })
+	return ts, s
+}
+
+func serve(t *testing.T) *httptest.Server {
+	t.Helper()
+	ts, _ := start(t)
 	return ts
 }
 
-func connect(t *testing.T) *tool.Client {
+func connectTo(t *testing.T) (*tool.Client, *Server) {
 	t.Helper()
-	c, err := tool.Connect(t.Context(), tool.Options{URL: serve(t).URL + "/mcp", Key: key, FunctionGroup: "tickets_mcp",
+	ts, s := start(t)
+	c, err := tool.Connect(t.Context(), tool.Options{URL: ts.URL + "/mcp", Key: key, FunctionGroup: "tickets_mcp",
 		Include: []string{"search_tickets", "get_ticket"}, Attempts: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
+	return c, s
+}
+
+func connect(t *testing.T) *tool.Client {
+	t.Helper()
+	c, _ := connectTo(t)
 	return c
 }
 
