@@ -18,6 +18,7 @@ import (
 type image struct {
 	memory  *snapshot
 	globals []uint64 // in the order of code.globals
+	blank   []bool   // of its blocks: nothing but zeros (reset.go)
 }
 
 // introduction is what a module says before its first call, and the image of
@@ -70,7 +71,7 @@ func (i *instance) capture() (*image, error) {
 	if err != nil {
 		return nil, fault.New(fault.Internal, "image of %d bytes: %w", i.module.Memory().Size(), err)
 	}
-	img := &image{memory: memory}
+	img := &image{memory: memory, blank: blanks(memory.bytes())}
 	for _, g := range i.globals {
 		img.globals = append(img.globals, g.Get())
 	}
@@ -123,7 +124,7 @@ func (i *instance) reset(r *resetter) bool {
 	if i.image == nil || i.memory.grown {
 		return false
 	}
-	if err := r.restore(i.memory.bytes(), i.image.memory.bytes()); err != nil {
+	if err := r.restore(i.memory.bytes(), i.image); err != nil {
 		return false
 	}
 	i.restoreGlobals()

@@ -1,8 +1,6 @@
 package plugin
 
 import (
-	"bytes"
-
 	"weir/host/fault"
 )
 
@@ -56,22 +54,39 @@ func newResetter(want Reset) (*resetter, error) {
 }
 
 // restore makes memory, which began as a mapping of the image, equal to it.
-func (r *resetter) restore(memory, image []byte) error {
+func (r *resetter) restore(memory []byte, image *image) error {
 	if r.pages == nil {
-		restoreAll(memory, image)
+		restoreAll(memory, image.memory.bytes(), image.blank)
 		return nil
 	}
-	return r.pages.restore(memory, image)
+	return r.pages.restore(memory, image.memory.bytes())
 }
 
-// restoreAll copies what differs. Looking first is faster than writing
-// everything, and a page that was not written stays one that all instances
-// share.
-func restoreAll(memory, image []byte) {
-	const chunk = 4 << 10
-	for at := 0; at < len(image); at += chunk {
-		end := min(at+chunk, len(image))
-		if m, want := memory[at:end], image[at:end]; !bytes.Equal(m, want) {
+// copyBlock is what restoreAll compares at once.
+const copyBlock = 4 << 10
+
+// blanks tells of each block of an image whether it has nothing but zeros; half
+// of a Go guest's do.
+func blanks(image []byte) []bool {
+	blank := make([]bool, 0, (len(image)+copyBlock-1)/copyBlock)
+	for at := 0; at < len(image); at += copyBlock {
+		blank = append(blank, isZero(image[at:min(at+copyBlock, len(image))]))
+	}
+	return blank
+}
+
+// restoreAll looks at all of memory and writes what differs: looking is faster
+// than writing, and a page that was not written stays one that all instances
+// share. Where the image is blank it need not be read.
+func restoreAll(memory, image []byte, blank []bool) {
+	for n, at := 0, 0; at < len(image); n, at = n+1, at+copyBlock {
+		end := min(at+copyBlock, len(image))
+		m := memory[at:end]
+		if blank[n] {
+			if !isZero(m) {
+				clear(m)
+			}
+		} else if want := image[at:end]; !isEqual(m, want) {
 			copy(m, want)
 		}
 	}

@@ -1,0 +1,14 @@
+//go:build !amd64
+
+package plugin
+
+import "bytes"
+
+// noBytes is never written. It stays in the processor's cache while blocks are
+// compared with it.
+var noBytes [copyBlock]byte
+
+// isZero tells whether block, of at most copyBlock bytes, has nothing but zeros.
+func isZero(block []byte) bool { return bytes.Equal(block, noBytes[:len(block)]) }
+
+func isEqual(a, b []byte) bool { return bytes.Equal(a, b) }
