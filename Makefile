@@ -84,8 +84,9 @@ fuzz: ## run each fuzz target for FUZZTIME (30s); FUZZ=Name picks some
 		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5s "$$package" </dev/null; \
 	done
 
-kit: ## write the guest kit that `weir plugin new` carries, from abi and pdk
+kit: ## write what is made from other files: the guest kit, and agent.toml in the ConfigMaps
 	$(GO) test -count=1 ./cmd/weir -run '^TestKitIsCurrent$$' -update
+	$(GO) test -count=1 ./k8s -run '^TestConfigMapsAreCurrent$$' -update
 
 clean: ## remove what was built
 	rm -rf bin plugins/dist bench
