@@ -66,9 +66,7 @@ func (k checker) approvals() {
 	k.key(a.OnDisconnect == DisconnectCancel || a.OnDisconnect == DisconnectPark, "approvals.on_disconnect", `expected "cancel" or "park", got %q`, shorten(a.OnDisconnect))
 	k.key(a.MaxPending >= 1, "approvals.max_pending", "expected at least 1, got %d", a.MaxPending)
 	k.key(a.Timeout >= minTimeout, "approvals.timeout", "expected at least %s, got %s", minTimeout, a.Timeout)
-	if k.c.ApprovalsOn() && k.c.Store.Backend == BackendMemory {
-		k.c.warn(k.c.file() + ": [store] backend: with \"memory\" a restart loses every question that waits for a person")
-	}
+	k.warnStore()
 }
 
 // action checks what this package understands of an action; what its parts mean

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -60,18 +61,33 @@ func TestApprovalRefusals(t *testing.T) {
 			`agent.toml: [run] keep_events: expected a duration above zero, got 0s`,
 			`agent.toml: [run] max_per_user: expected at least 1, got 0`,
 		}},
-		{"store", "[store]\nbackend = 'jetstream'\ndir = ' '\nurl = 'nats://user:password@host'\nreplicas = 6\nretention = '59m'\ncontent = 'off'\nsync = 'never'\ntls_key = 'k'\n", []string{
+		{"store", "[store]\nbackend = 'jetstream'\ndir = ' '\nurl = 'nats://user:password@host'\nreplicas = 2\nretention = '59m'\ncontent = 'off'\nsync = '2m'\nmax_bytes = '1MiB'\ntls_key = 'k'\n", []string{
 			`agent.toml: [store] dir: expected a folder`,
 			`agent.toml: [store] url: expected nats:// or tls:// URLs with a host, without user and password, separated by commas`,
 			`agent.toml: [store] tls_key: expected tls_cert and tls_key together`,
-			`agent.toml: [store] replicas: expected 1 to 5, got 6`,
+			`agent.toml: [store] replicas: expected 1, 3 or 5, got 2`,
 			`agent.toml: [store] retention: expected at least 1h, got 59m0s`,
 			`agent.toml: [store] content: expected "full" or "digest", got "off"`,
-			`agent.toml: [store] sync: expected "always" or "periodic", got "never"`,
+			`agent.toml: [store] sync: expected 0s to 1m0s, got 2m0s`,
+			`agent.toml: [store] max_bytes: expected at least 64MiB, got 1MiB`,
 		}},
 		{"files without a server", "[store]\ncredentials = 'c'\ntls_ca = 'a'\n", []string{
 			`agent.toml: [store] credentials: expected only with url: a server in this process needs none`,
-			`agent.toml: [store] tls_ca: expected only with url: a server in this process needs none`,
+			`agent.toml: [store] tls_ca: expected only with url or a cluster: a server in this process needs none`,
+		}},
+		{"a server alone", "[store]\nreplicas = 3\nretention = '1h'\n[approvals]\ntimeout = '31m'\n", []string{
+			`agent.toml: [store] replicas: expected 1 for a server in this process that is alone`,
+			`agent.toml: [store] retention: expected at least twice [approvals] timeout: a question must not outlive its log`,
+		}},
+		{"half a cluster", "[store.cluster]\nlisten = '127.0.0.1:1'\n", []string{
+			`agent.toml: [store.cluster] name: expected a name: the table has other keys`,
+		}},
+		{"a cluster", "[store]\nurl = 'nats://a'\n[store.cluster]\nname = 'A'\nserver = ''\nlisten = '10.0.0.1:6222'\nroutes = 'nats-route://u:p@a'\n", []string{
+			`agent.toml: [store.cluster] name: expected a name of a-z, 0-9 and -, at most 63, got "A"`,
+			`agent.toml: [store.cluster] name: expected no cluster where url names a server elsewhere`,
+			`agent.toml: [store.cluster] server: expected a name of a-z, 0-9 and -, at most 63, got ""`,
+			`agent.toml: [store.cluster] routes: expected nats-route:// URLs with a host, without user and password, separated by commas`,
+			`agent.toml: [store.cluster] user: expected a user, and WEIR_STORE_CLUSTER_PASSWORD: 10.0.0.1:6222 can be reached from other machines`,
 		}},
 	}
 	for _, tt := range tests {
@@ -97,6 +113,16 @@ func TestStoreAddresses(t *testing.T) {
 			t.Errorf("the refusal quotes %q", url)
 		}
 	}
+	const cluster = "[store]\nreplicas = 3\n[store.cluster]\nname = 'a'\nserver = 'a-1'\nlisten = '%s:6222'\nroutes = 'nats-route://127.0.0.1:1, nats-route://127.0.0.1:2'\n"
+	joined := mustLoad(t, minimal+fmt.Sprintf(cluster, "127.0.0.1"), keys())
+	if got := joined.Store.Cluster.RouteURLs(); len(got) != 2 || got[1] != "nats-route://127.0.0.1:2" || joined.Store.URLs() != nil {
+		t.Errorf("routes %q", got)
+	}
+	if c := mustLoad(t, minimal+fmt.Sprintf(cluster, "10.0.0.1")+"user = 'weir'\n", keys().with("WEIR_STORE_CLUSTER_PASSWORD", " p ")); c.Store.Cluster.Password.Reveal() != "p" {
+		t.Error("the password is not there")
+	}
+	_, err := load(t, minimal+fmt.Sprintf(cluster, "127.0.0.1")+"user = 'weir'\n", keys())
+	wantProblems(t, err, "agent.toml: [store.cluster] user: expected WEIR_STORE_CLUSTER_PASSWORD beside a user")
 	c := mustLoad(t, minimal+"[store]\nurl = 'tls://a'\ntls_ca = 'ca.pem'\n", keys())
 	if want := c.Dir() + "/ca.pem"; c.Store.TLSCA != want {
 		t.Errorf("tls_ca = %s, want %s", c.Store.TLSCA, want)

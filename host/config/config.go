@@ -94,10 +94,6 @@ func Load(src Source) (*Config, error) {
 // Dir is the folder that relative paths in agent.toml start from.
 func (c *Config) Dir() string { return filepath.Dir(c.Path) }
 
-// StateDir is the state directory's path. It is not resolved where it stands, so
-// that the configuration is the same wherever its file lies.
-func (c *Config) StateDir() string { return c.resolvePath(c.Store.Dir) }
-
 func (c *Config) resolvePath(p string) string {
 	if p == "" || filepath.IsAbs(p) {
 		return p

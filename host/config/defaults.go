@@ -81,7 +81,7 @@ func defaults() *Config {
 			Replicas:  1,
 			Retention: 720 * time.Hour,
 			Content:   ContentFull,
-			Sync:      SyncAlways,
+			MaxBytes:  16 * GiB,
 		},
 		Telemetry: Telemetry{
 			CaptureContent:  true,

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"net"
 	"strings"
 	"time"
 )
@@ -175,66 +174,6 @@ type Run struct {
 	MaxPerUser int `toml:"max_per_user"`
 }
 
-// Backends of the store.
-const (
-	BackendMemory    = "memory"
-	BackendJetStream = "jetstream"
-)
-
-// What stays of a run's content after its end.
-const (
-	ContentFull   = "full"
-	ContentDigest = "digest"
-)
-
-// When the embedded server writes through to the disk.
-const (
-	SyncAlways   = "always"
-	SyncPeriodic = "periodic"
-)
-
-// Store is [store]: where run logs are kept. Restart.
-type Store struct {
-	// Backend is "memory", the default, whose logs end with the process, or
-	// "jetstream": then runs that wait for a person outlive it.
-	Backend string `toml:"backend"`
-	// KeepEnded is how many logs of ended runs the memory backend keeps.
-	// Default 100; 0 keeps none.
-	KeepEnded int `toml:"keep_ended"`
-	// Dir is the state directory, WEIR_STATE_DIR: the files of the server that
-	// runs in this process. Default "state"; see [Config.StateDir]. It belongs
-	// to one process.
-	Dir string `toml:"dir"`
-	// URL of a NATS server or cluster, nats:// or tls://, several with commas.
-	// Default empty: the server runs in this process and listens nowhere.
-	URL string `toml:"url"`
-	// Credentials is the path of a NATS credentials file. Default none.
-	Credentials string `toml:"credentials"`
-	// TLSCA, TLSCert and TLSKey are paths of PEM files: who signed the
-	// server's certificate (default: the system's authorities), and this
-	// client's own certificate and key.
-	TLSCA   string `toml:"tls_ca"`
-	TLSCert string `toml:"tls_cert"`
-	TLSKey  string `toml:"tls_key"`
-	// Replicas is how many servers keep each log. Default 1, at most 5; 1
-	// loses what the one server loses, more than there are servers fails the
-	// start.
-	Replicas int `toml:"replicas"`
-	// Retention is how long logs of ended runs stay. Default 720h, at least 1h:
-	// a log has to outlive the tokens that it tells of.
-	Retention time.Duration `toml:"retention"`
-	// Content is what stays of a run's texts after its end: "full", the
-	// default, keeps what passed the guards, "digest" keeps none.
-	Content string `toml:"content"`
-	// Sync of the embedded server: "always", the default, writes each append
-	// through to the disk; "periodic" is several times faster and can lose the
-	// last moments when the machine, not the process, dies.
-	Sync string `toml:"sync"`
-}
-
-// external tells whether the server runs elsewhere.
-func (s *Store) external() bool { return s.URL != "" }
-
 // Telemetry is [telemetry]: what may stand on spans. Where they go is said by
 // the standard OTEL_ variables, which host/telemetry/export reads. Restart.
 type Telemetry struct {
@@ -274,11 +213,7 @@ func (a *Admin) Network() (network, address string) {
 }
 
 // local tells whether only this machine can reach the address.
-func (a *Admin) local() bool {
-	host, _, _ := net.SplitHostPort(a.Listen)
-	ip := net.ParseIP(host)
-	return a.socket() || host == "localhost" || ip != nil && ip.IsLoopback()
-}
+func (a *Admin) local() bool { return a.socket() || loopback(a.Listen) }
 
 // Reload is [reload]: when the files of the policy are read again. Restart.
 type Reload struct {

@@ -206,38 +206,9 @@ func (k checker) limits(at string, l Limits) {
 	k.key(l.Instances >= 0 && l.Instances <= 1024, at+".instances", "expected 0 to 1024, got %d", l.Instances)
 }
 
-func (k checker) store() {
-	s := &k.c.Store
-	k.key(s.Backend == BackendMemory || s.Backend == BackendJetStream, "store.backend", `expected "memory" or "jetstream", got %q`, shorten(s.Backend))
-	k.key(s.KeepEnded >= 0, "store.keep_ended", "expected a number that is not negative, got %d", s.KeepEnded)
-	k.key(!blank(s.Dir), "store.dir", "expected a folder")
-	k.key(!s.external() || natsAddresses(s.URL), "store.url", "expected nats:// or tls:// URLs with a host, without user and password, separated by commas")
-	for _, f := range [...]struct{ key, path string }{
-		{"credentials", s.Credentials}, {"tls_ca", s.TLSCA}, {"tls_cert", s.TLSCert}, {"tls_key", s.TLSKey},
-	} {
-		k.key(f.path == "" || s.external(), "store."+f.key, "expected only with url: a server in this process needs none")
-	}
-	k.key((s.TLSCert == "") == (s.TLSKey == ""), "store.tls_key", "expected tls_cert and tls_key together")
-	k.key(s.Replicas >= 1 && s.Replicas <= 5, "store.replicas", "expected 1 to 5, got %d", s.Replicas)
-	k.key(s.Retention >= time.Hour, "store.retention", "expected at least 1h, got %s", s.Retention)
-	k.key(s.Content == ContentFull || s.Content == ContentDigest, "store.content", `expected "full" or "digest", got %q`, shorten(s.Content))
-	k.key(s.Sync == SyncAlways || s.Sync == SyncPeriodic, "store.sync", `expected "always" or "periodic", got %q`, shorten(s.Sync))
-}
-
 func (k checker) run() {
 	k.positive("run.keep_events", k.c.Run.KeepEvents)
 	k.key(k.c.Run.MaxPerUser >= 1, "run.max_per_user", "expected at least 1, got %d", k.c.Run.MaxPerUser)
-}
-
-// natsAddresses never lets a password pass that an error could quote later.
-func natsAddresses(list string) bool {
-	for text := range strings.SplitSeq(list, ",") {
-		u, err := url.Parse(strings.TrimSpace(text))
-		if err != nil || u.Scheme != "nats" && u.Scheme != "tls" || u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
-			return false
-		}
-	}
-	return true
 }
 
 func (k checker) telemetry() {

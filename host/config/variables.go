@@ -108,6 +108,8 @@ func Variables() []Variable {
 			set: func(c *Config, v value) { c.warnRaw("AGENT_TRACE_CAPTURE_MODEL_CONTENT", v.on) }},
 		{Name: "WEIR_STATE_DIR", Kind: KindText, Key: "store.dir", About: "Folder of what has to outlive the process.",
 			set: func(c *Config, v value) { c.Store.Dir = strings.TrimSpace(v.text) }},
+		{Name: "WEIR_STORE_CLUSTER_PASSWORD", Kind: KindKey, About: "What the servers of a [store.cluster] show each other.",
+			set: func(c *Config, v value) { c.Store.Cluster.Password = NewSecret(v.text) }},
 		{Name: "WEIR_ADMIN_KEY", Kind: KindKey, About: "Key of the admin listener, at least 24 characters; without it there is none.",
 			set: func(c *Config, v value) { c.Admin.APIKey = NewSecret(v.text) }},
 		{Name: "AGENT_BUILD_COMMIT", Kind: KindText, About: "Commit of the build, for /version.",
