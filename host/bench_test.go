@@ -44,7 +44,7 @@ func BenchmarkStart(b *testing.B) {
 }
 
 // writeShipped writes what is shipped: agent.toml, prompts and modules.
-func writeShipped(b *testing.B, w *hosttest.World) {
+func writeShipped(b testing.TB, w *hosttest.World) {
 	root := plugintest.Root(b)
 	for _, pattern := range []string{"agent.toml", "prompts/*.md"} {
 		files, err := filepath.Glob(filepath.Join(root, pattern))

@@ -194,6 +194,16 @@ func (w *World) WriteFile(t testing.TB, name string, data []byte) {
 	}
 }
 
+// ReadFile returns a file of the world.
+func (w *World) ReadFile(t testing.TB, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(w.Dir, filepath.FromSlash(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
 // Answer is what a client saw of one run.
 type Answer struct {
 	Generations []string // every one that the response names, each once

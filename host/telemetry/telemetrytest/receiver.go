@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -170,11 +171,21 @@ func (r *Receiver) Resources() map[string]map[string]string {
 	return all
 }
 
-// Texts returns attributes whose values are strings; others are empty.
+// Texts returns attributes as text, numbers and truth values included; others
+// are empty.
 func Texts(attrs []*common.KeyValue) map[string]string {
 	out := map[string]string{}
 	for _, kv := range attrs {
-		out[kv.Key] = kv.Value.GetStringValue()
+		switch v := kv.Value.GetValue().(type) {
+		case *common.AnyValue_StringValue:
+			out[kv.Key] = v.StringValue
+		case *common.AnyValue_IntValue:
+			out[kv.Key] = strconv.FormatInt(v.IntValue, 10)
+		case *common.AnyValue_BoolValue:
+			out[kv.Key] = strconv.FormatBool(v.BoolValue)
+		default:
+			out[kv.Key] = ""
+		}
 	}
 	return out
 }
