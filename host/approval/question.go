@@ -51,12 +51,3 @@ func CallQuestion(tool string, arguments abi.Raw, message string) (*Prompt, erro
 	}
 	return p, within("prompt", p.check())
 }
-
-// HumanEvent is the outcome and the answer of an abi event for a workflow's ask.
-func (a Answer) HumanEvent() abi.Event {
-	e := abi.Event{Type: abi.EventHuman, Outcome: a.Outcome}
-	if a.Outcome == Answered {
-		e.Answer = a.Value
-	}
-	return e
-}

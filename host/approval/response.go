@@ -41,6 +41,30 @@ type Answer struct {
 	Value   string `json:"value,omitempty"` // of the option, or the trimmed text
 }
 
+// ParseAnswer reads an answer that comes back from the log. What cannot be read
+// counts as cancelled.
+func ParseAnswer(data []byte) Answer {
+	var a Answer
+	d := strictjson.NewDecoder(data)
+	err := d.Object(func(name string) (err error) {
+		switch name {
+		case "outcome":
+			a.Outcome, err = d.String()
+		case "id":
+			a.ID, err = d.String()
+		case "value":
+			a.Value, err = d.String()
+		default:
+			err = strictjson.Unknown(name)
+		}
+		return err
+	})
+	if err != nil || d.End() != nil {
+		return Answer{Outcome: Cancelled}
+	}
+	return a
+}
+
 // DecodeResponse reads the body of a response (3.2), strictly at every level.
 // The error is of kind fault.Invalid and its text is the contract's, without
 // any value of the body.

@@ -145,14 +145,22 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-func TestHumanEvent(t *testing.T) {
-	for a, want := range map[approval.Answer]string{
-		{Outcome: approval.Answered, ID: "a", Value: "1"}: "answered 1",
-		{Outcome: approval.Cancelled, Value: "x"}:         "cancelled ",
-		{Outcome: approval.Expired}:                       "expired ",
+// An answer in the log that cannot be read is none that allows anything.
+func TestParseAnswer(t *testing.T) {
+	cancelled := approval.Answer{Outcome: approval.Cancelled}
+	for text, want := range map[string]approval.Answer{
+		`{"outcome":"answered","id":"a","value":"1"}`: {Outcome: approval.Answered, ID: "a", Value: "1"},
+		`{"value":"1","outcome":"answered"}`:          {Outcome: approval.Answered, Value: "1"},
+		`{"outcome":"expired"}`:                       {Outcome: approval.Expired},
+		`{"outcome":"cancelled"}`:                     cancelled,
+		``:                                            cancelled,
+		`null`:                                        cancelled,
+		`{"outcome":"answered","value":1}`:            cancelled,
+		`{"outcome":"answered","Value":"1"}`:          cancelled,
+		`{"outcome":"answered"} 1`:                    cancelled,
 	} {
-		if e := a.HumanEvent(); e.Type != abi.EventHuman || e.Outcome+" "+e.Answer != want {
-			t.Errorf("%+v: %+v", a, e)
+		if got := approval.ParseAnswer([]byte(text)); got != want {
+			t.Errorf("%s: %+v, want %+v", text, got, want)
 		}
 	}
 }
