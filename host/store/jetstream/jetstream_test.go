@@ -3,6 +3,7 @@ package jetstream_test
 import (
 	"io"
 	"log/slog"
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -29,9 +30,35 @@ func open(t *testing.T, opts jetstream.Options) *jetstream.Store {
 	return s
 }
 
+// crashed returns a store on a copy of what a running one has on its disk, which
+// is what a killed process leaves.
+func crashed(t *testing.T, s store.Store, dir string) store.Store {
+	t.Helper()
+	to := t.TempDir()
+	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	return open(t, jetstream.Options{Dir: to})
+}
+
 func TestEmbedded(t *testing.T) {
+	dirs := map[store.Store]string{}
 	storetest.Run(t, storetest.Backend{
-		Open:     func(t *testing.T) store.Store { return open(t, jetstream.Options{Dir: t.TempDir()}) },
 		RealTime: true,
+		Open: func(t *testing.T) store.Store {
+			dir := t.TempDir()
+			s := open(t, jetstream.Options{Dir: dir})
+			dirs[s] = dir
+			return s
+		},
+		Peer: func(t *testing.T, s store.Store) store.Store {
+			p, err := s.(*jetstream.Store).Peer(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		},
+		Reopen: func(t *testing.T, s store.Store) store.Store { return crashed(t, s, dirs[s]) },
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,6 +22,12 @@ type Backend struct {
 	// RealTime is set for backends that wait for more than the Go runtime:
 	// what depends on time is then polled for instead of run in a bubble.
 	RealTime bool
+	// Peer returns another store on the data of an open one, as another replica
+	// has it. If nil, the store itself takes the part.
+	Peer func(t *testing.T, s store.Store) store.Store
+	// Reopen returns a store on what is left when the process of an open store
+	// is killed. It is nil if that is nothing.
+	Reopen func(t *testing.T, s store.Store) store.Store
 }
 
 // Run runs the suite.
@@ -46,7 +53,17 @@ func Run(t *testing.T, b Backend) {
 		{"value bounds", valueBounds},
 		{"keys", keys},
 		{"blobs", blobs},
+		{"blob sizes", blobSizes},
 		{"drop a space", dropSpace},
+		{"replicas: logs", peersLogs},
+		{"replicas: one winner per position", peersOneWinner},
+		{"replicas: end and append", endRaces},
+		{"replicas: watch among appenders", watchAmongAppenders},
+		{"replicas: values", peersValues},
+		{"replicas: blobs", peersBlobs},
+		{"a lost acknowledgement", lostAcknowledgement},
+		{"long logs", longLogs},
+		{"a crash", crash},
 		{"close", closing},
 		{"an ended context", endedContext},
 	} {
@@ -132,17 +149,64 @@ func closing(t *testing.T, _ Backend, s store.Store) {
 }
 
 func endedContext(t *testing.T, _ Backend, s store.Store) {
-	ctx, cancel := context.WithCancel(t.Context())
+	mustAppend(t, s, "runs.a", 0, "i", "x")
+	digest, err := s.PutBlob(t.Context(), "a", []byte("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, appendErr := s.Append(ctx, "runs.a", 0, "i", records("x"))
-	_, getErr := s.Get(ctx, "k")
-	_, putErr := s.Put(ctx, "k", nil, 0, 0)
-	_, listErr := s.List(ctx, "")
-	_, blobErr := s.PutBlob(ctx, "a", nil)
-	for what, err := range map[string]error{"append": appendErr, "get": getErr, "put": putErr, "list": listErr, "put blob": blobErr} {
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("%s with an ended context: %v", what, err)
+	expired, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	for want, ctx := range map[error]context.Context{context.Canceled: cancelled, context.DeadlineExceeded: expired} {
+		for what, call := range calls(s, digest) {
+			if err := call(ctx); !errors.Is(err, want) {
+				t.Errorf("%s with an ended context: %v, want %v", what, err, want)
+			}
 		}
 	}
-	wantLines(t, read(t, s, "runs.a", 0))
+	wantLines(t, read(t, s, "runs.a", 0), "1 i x")
+	for what, call := range calls(s, digest) { // the control: with a context that goes on they work
+		if what == "watch" {
+			continue
+		}
+		if err := call(t.Context()); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// calls returns every method, so that it succeeds once in the order of a map.
+func calls(s store.Store, digest string) map[string]func(context.Context) error {
+	first := func(messages iter.Seq2[store.Message, error]) error {
+		for _, err := range messages {
+			return err
+		}
+		return nil
+	}
+	return map[string]func(context.Context) error{
+		"append": func(ctx context.Context) error {
+			_, err := s.Append(ctx, "runs.b", 0, "i", records("x"))
+			return err
+		},
+		"read":        func(ctx context.Context) error { return first(s.Read(ctx, "runs.a", 0)) },
+		"watch":       func(ctx context.Context) error { return first(s.Watch(ctx, "runs.a", 1)) },
+		"list":        func(ctx context.Context) error { _, err := s.List(ctx, ""); return err },
+		"end":         func(ctx context.Context) error { return s.End(ctx, "runs.a") },
+		"get":         func(ctx context.Context) error { _, err := s.Get(ctx, "k"); return ignore(err, fault.NotFound) },
+		"put":         func(ctx context.Context) error { _, err := s.Put(ctx, "k", nil, store.Any, 0); return err },
+		"delete":      func(ctx context.Context) error { return s.Delete(ctx, "k", store.Any) },
+		"keys":        func(ctx context.Context) error { _, err := s.Keys(ctx, ""); return err },
+		"put blob":    func(ctx context.Context) error { _, err := s.PutBlob(ctx, "b", []byte("y")); return err },
+		"blob":        func(ctx context.Context) error { _, err := s.Blob(ctx, "a", digest); return err },
+		"delete blob": func(ctx context.Context) error { return s.DeleteBlob(ctx, "b", digest) },
+		"drop space":  func(ctx context.Context) error { return s.DropSpace(ctx, "c") },
+	}
+}
+
+func ignore(err error, kind fault.Kind) error {
+	if fault.Of(err) == kind {
+		return nil
+	}
+	return err
 }

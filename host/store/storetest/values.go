@@ -212,14 +212,23 @@ func blobs(t *testing.T, _ Backend, s store.Store) {
 		_, err := s.Blob(ctx, "b", bad)
 		wantKind(t, "digest "+bad, err, fault.Invalid)
 	}
-	large := bytes.Repeat([]byte("0123456789abcdef"), 3<<16) // 3 MiB, in several parts where a backend has parts
-	got, err := s.PutBlob(ctx, "b", large)
-	if err != nil {
-		t.Fatalf("put 3 MiB: %v", err)
+}
+
+// Around the sizes at which backends may cut, and the limit.
+func blobSizes(t *testing.T, _ Backend, s store.Store) {
+	const part = 512 << 10
+	for _, size := range []int{0, 1, 500<<10 - 1, 500 << 10, 500<<10 + 1, part - 1, part, part + 1, 5 << 20} {
+		data := bytes.Repeat([]byte("0123456789abcde"), size/15+1)[:size]
+		digest, err := s.PutBlob(t.Context(), "b", data)
+		if err != nil {
+			t.Fatalf("put %d bytes: %v", size, err)
+		}
+		if got, err := s.Blob(t.Context(), "b", digest); err != nil || !bytes.Equal(got, data) {
+			t.Errorf("%d bytes came back as %d, %v", size, len(got), err)
+		}
 	}
-	if data, err = s.Blob(ctx, "b", got); err != nil || !bytes.Equal(data, large) {
-		t.Errorf("3 MiB came back as %d bytes, %v", len(data), err)
-	}
+	_, err := s.PutBlob(t.Context(), "b", make([]byte, store.MaxBlob+1))
+	wantKind(t, "a blob over the limit", err, fault.Limit)
 }
 
 func dropSpace(t *testing.T, _ Backend, s store.Store) {
