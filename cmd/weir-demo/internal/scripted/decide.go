@@ -50,8 +50,10 @@ type turn struct {
 
 func (t *turn) next() reply {
 	results := t.results()
-	ids := ticketIDs(t.question)
+	ids, wanted := ticketIDs(t.question), t.wanted()
 	switch {
+	case len(ids) > 0 && wanted != "":
+		return t.change(ids, wanted, results)
 	case len(ids) > 0 && len(results) == 0:
 		return t.fetch(ids)
 	case len(ids) > 0:

@@ -17,11 +17,18 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // talk sends one agent request and puts the deltas together as section 15 says.
 func talk(t *testing.T, url string, messages ...map[string]any) (text string, calls []toolCall, finish string, chunks int) {
 	t.Helper()
-	tool := func(name string) map[string]any {
-		return map[string]any{"type": "function", "function": map[string]any{"name": name, "parameters": map[string]any{}}}
+	return talkWith(t, url, []string{"search_tickets", "get_ticket"}, messages...)
+}
+
+// talkWith offers other tools.
+func talkWith(t *testing.T, url string, tools []string, messages ...map[string]any) (text string, calls []toolCall, finish string, chunks int) {
+	t.Helper()
+	offered := []any{}
+	for _, name := range tools {
+		offered = append(offered, map[string]any{"type": "function", "function": map[string]any{"name": name, "parameters": map[string]any{}}})
 	}
 	resp := post(t, url, map[string]any{"model": "demo", "stream": true, "messages": messages,
-		"tools": []any{tool("search_tickets"), tool("get_ticket")}, "stream_options": map[string]any{"include_usage": true}})
+		"tools": offered, "stream_options": map[string]any{"include_usage": true}})
 	defer resp.Body.Close()
 	done := false
 	for scanner := bufio.NewScanner(resp.Body); scanner.Scan(); {
