@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -46,6 +47,9 @@ func connect(ctx context.Context, opts Options, server *embedded) (*nats.Conn, e
 		options = append(options, more...)
 	}
 	conn, err := nats.Connect(url, options...)
+	if errors.Is(err, nats.ErrAuthorization) {
+		return nil, fault.New(fault.Denied, "connect to nats: %w", err)
+	}
 	if err != nil {
 		return nil, fault.New(fault.Unavailable, "connect to nats: %w", err)
 	}

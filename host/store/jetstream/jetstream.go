@@ -66,8 +66,8 @@ var _ store.Store = (*Store)(nil)
 // Open starts or connects to a server and makes or checks the streams. It
 // returns when the store can be used, and waits for the servers of a cluster
 // as long as the context and [Options.StartTimeout] allow. Errors are Invalid
-// for options, Conflict when another process holds the state directory,
-// Unavailable when no server answers, and Internal for a state that cannot be
+// for options, Conflict when another process holds the state directory, Denied
+// when the login is refused, Unavailable when no server answers, and Internal for a state that cannot be
 // used: damaged, or of another version.
 func Open(ctx context.Context, opts Options) (*Store, error) {
 	opts, err := opts.withDefaults()
