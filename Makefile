@@ -66,7 +66,7 @@ soak: ## the long forms: fresh state and flat memory over 100,000 calls and 2,00
 baseline: ## show the faults that the sandbox mends, on plain wazero and the plain Extism SDK
 	$(GO) test -count=1 -timeout 30m -v -tags baseline -run Baseline ./host/plugin
 
-check: ## format, vet for every system, staticcheck, layout, nothing built is committed
+check: ## format, vet for every system, staticcheck, layout, image version, nothing built is committed
 	@out=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); test -z "$$out" || { echo "not formatted: $$out"; exit 1; }
 	$(GO) mod verify
 	$(GO) vet ./...
@@ -75,6 +75,7 @@ check: ## format, vet for every system, staticcheck, layout, nothing built is co
 	GOOS=wasip1 GOARCH=wasm $(GO) vet ./abi/... ./pdk/... ./plugins/...
 	$(GO) run $(STATICCHECK) ./...
 	$(GO) test -count=1 -run '^Test(Layout|PackageComments|NothingPersonal)' ./host
+	scripts/image-version.sh
 	@out=$$(git ls-files '*.wasm' 'bin/*' 'plugins/dist/*'); test -z "$$out" || { echo "built files are committed: $$out"; exit 1; }
 
 fuzz: ## run each fuzz target for FUZZTIME (30s); FUZZ=Name picks some
