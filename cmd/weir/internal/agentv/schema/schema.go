@@ -46,6 +46,7 @@ func Events() (*Schema, error) {
 func compile(names ...string) (*Schema, error) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft7)
+	c.AssertFormat()
 	c.UseLoader(loader{})
 	s := &Schema{}
 	for _, name := range names {
