@@ -156,6 +156,7 @@ func TestAnswers(t *testing.T) {
 		{"nothing of it", says(200, `{"status":"ok"}`), "refused", "null", "unknown"},
 		{"no body", says(200, ""), "unknown", answeredWith("200 OK"), "unknown"},
 		{"too much", says(200, `{"ok":true,"result":"`+strings.Repeat("x", 64<<10)+`"}`), "unknown", answeredWith("200 OK"), "unknown"},
+		{"too much of nothing", says(200, `{"ok":true}`+strings.Repeat(" ", 64<<10)), "unknown", answeredWith("200 OK"), "unknown"},
 		{"a body that is cut", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			_, _ = io.WriteString(w, `{"ok":true,"result":{}}`)
