@@ -7,6 +7,7 @@ import (
 
 	"weir/abi"
 	"weir/host/config"
+	"weir/host/contract/stream"
 	"weir/host/fault"
 	"weir/host/guard"
 	"weir/host/lock"
@@ -55,15 +56,22 @@ func (h *Host) equip(ctx context.Context, p, current *policy) error {
 	if err != nil {
 		return fault.New(fault.Invalid, "[model] %w", err)
 	}
-	p.engine, err = run.New(run.Deps{
+	deps := run.Deps{
 		Policy: func() (run.Policy, func()) { return p, func() {} },
 		Model:  models{client: client, names: map[string]string{abi.ModelAgent: m.Agent.Name, abi.ModelGuard: m.Guard.Name}},
 		Tools:  p.tools,
-		Log:    h.store,
-	}, run.Options{
+		Log:    logs{h.store},
+		Keeper: h.keeper,
+	}
+	if p.asks = p.cfg.ApprovalsOn(); p.asks {
+		deps.People = newPeople(p.actions, h.executor)
+	}
+	p.engine, err = run.New(deps, run.Options{
 		Name: h.cfg.Agent.Name + ".invoke", MaxToolCalls: p.cfg.Agent.MaxToolCalls, Timeout: p.cfg.Agent.RequestTimeout,
 		InputDecision: p.cfg.Guard.InputDecision, OutputDecision: p.cfg.Guard.OutputDecision,
-		Tracer: h.tracer, Logger: h.log,
+		AskTimeout: h.cfg.Approvals.Timeout, Digests: h.cfg.Store.Content == config.ContentDigest,
+		Trim:    func(turns []abi.Turn) []abi.Turn { return stream.Trim(turns, p.cfg.Agent.MaxHistory) },
+		Reached: h.reached, Tracer: h.tracer, Logger: h.log,
 	})
 	return err
 }

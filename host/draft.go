@@ -126,8 +126,9 @@ func (d *draft) pin() error {
 // digests is what agent.lock would say of the draft's modules and prompts.
 func (d *draft) digests() lock.File {
 	f := lock.File{Modules: map[string]string{}, Prompts: map[string]string{}, Tools: map[string]string{}}
-	for _, s := range d.policy.Plugins {
-		f.Modules[s.Name] = lock.Digest(s.Wasm)
+	for n := range d.policy.Plugins {
+		s := &d.policy.Plugins[n]
+		f.Modules[s.Name] = s.Digest() // as lock.Digest, which would read them all again
 	}
 	for name, p := range d.cfg.Prompts {
 		f.Prompts[name] = p.SHA256

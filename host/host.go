@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"weir/host/admin"
+	"weir/host/approval"
 	"weir/host/auth"
 	"weir/host/config"
 	"weir/host/contract/stream"
@@ -19,7 +20,6 @@ import (
 	"weir/host/run"
 	"weir/host/server"
 	"weir/host/store"
-	"weir/host/store/memory"
 	"weir/host/telemetry"
 	"weir/host/telemetry/export"
 	"weir/host/tool"
@@ -37,6 +37,9 @@ type Options struct {
 	Logger *slog.Logger
 	// Started is called once with the bound address; nil does nothing.
 	Started func(net.Addr)
+	// Reached is told of each point at which a run becomes durable, for tests
+	// that end the process there; nil: nobody is.
+	Reached func(record string)
 	// Hangup asks for a reload each time that something arrives; nil: nobody.
 	Hangup <-chan os.Signal
 }
@@ -78,15 +81,19 @@ type Host struct {
 	source config.Source
 	addr   net.Addr
 
-	runtime *plugin.Runtime
-	models  *model.Client
-	tools   *tool.Client
-	store   store.Store
-	swaps   *swaps
-	stream  *stream.Handler
-	server  *server.Server
-	watcher *watch.Watcher // nil where files are not watched
-	admin   *admin.Server  // nil without a key
+	runtime  *plugin.Runtime
+	models   *model.Client
+	tools    *tool.Client
+	store    store.Store
+	swaps    *swaps
+	archive  *archive
+	keeper   *run.Keeper
+	executor *approval.Executor // nil where nothing can be authorised
+	reached  func(string)
+	stream   *stream.Handler
+	server   *server.Server
+	watcher  *watch.Watcher // nil where files are not watched
+	admin    *admin.Server  // nil without a key
 
 	draining atomic.Bool
 	stop     []func(context.Context) error // in the order of starting
@@ -96,7 +103,7 @@ type Host struct {
 // first, the listener last. When it fails, everything that was started is
 // stopped again.
 func Start(ctx context.Context, opts Options) (*Host, error) {
-	h := &Host{log: opts.Logger}
+	h := &Host{log: opts.Logger, reached: opts.Reached}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}
@@ -134,7 +141,9 @@ func (h *Host) start(ctx context.Context, opts Options) error {
 	if err := h.startTools(ctx); err != nil {
 		return err
 	}
-	h.startStore()
+	if err := h.startStore(ctx); err != nil {
+		return err
+	}
 	if err := h.startPolicy(ctx, p); err != nil {
 		return err
 	}
@@ -208,8 +217,12 @@ func (h *Host) startPlugins(ctx context.Context, d *draft) (*policy, error) {
 	return p, nil
 }
 
-// startPolicy makes the first policy current.
+// startPolicy makes the first policy current and takes up the runs that wait.
 func (h *Host) startPolicy(ctx context.Context, p *policy) error {
+	h.archive = newArchive(h)
+	if err := h.newKeeper(); err != nil {
+		return err
+	}
 	if err := h.equip(ctx, p, nil); err != nil {
 		return err
 	}
@@ -217,7 +230,7 @@ func (h *Host) startPolicy(ctx context.Context, p *policy) error {
 		h.log.Warn(note)
 	}
 	h.swaps = newSwaps(h, p)
-	return nil
+	return h.startKeeper(ctx, p)
 }
 
 func (h *Host) startModel() error {
@@ -267,27 +280,13 @@ func (h *Host) toolsChanged(changes []tool.Change) {
 	}
 }
 
-func (h *Host) startStore() {
-	s := memory.New(memory.Options{KeepEnded: keepEnded(h.cfg.Store.KeepEnded)})
-	h.onStop(func(context.Context) error { return s.Close() })
-	h.store = s
-}
-
-// keepEnded translates the configuration's 0, none, into the store's.
-func keepEnded(n int) int {
-	if n == 0 {
-		return -1
-	}
-	return n
-}
-
 func (h *Host) startServer() error {
 	gate, err := auth.New(h.cfg.Server.APIKey.Reveal())
 	if err != nil {
 		return err
 	}
-	h.stream, err = stream.New(h.swaps, stream.Options{
-		Workflow: h.cfg.Agent.Name + ".invoke", MaxRuns: h.cfg.Server.MaxRuns,
+	h.stream, err = stream.New(contract{h.keeper}, stream.Options{
+		Workflow: h.cfg.Agent.Name + ".invoke", MaxRuns: h.cfg.Server.MaxRuns, MaxPerUser: h.cfg.Run.MaxPerUser,
 		KeepAlive: h.cfg.Server.KeepAlive, Version: h.version, Logger: h.log,
 	})
 	if err != nil {
@@ -297,12 +296,9 @@ func (h *Host) startServer() error {
 	h.server, err = server.New(server.Options{
 		Listen: h.cfg.Server.Listen, Public: h.publicRoutes(),
 		Authenticate: func(header server.Header) (any, error) { return request(gate, header) },
-		Routes: []server.Route{
-			{Method: "POST", Path: stream.PathWorkflow, Handle: h.stream.Workflow, Traced: true},
-			{Method: "GET", Path: stream.PathVersion, Handle: h.stream.Version},
-		},
-		Interrupt: h.stream.Drain,
-		Stall:     h.cfg.Server.Stall, Drain: h.cfg.Server.Drain, Tracer: h.tracer, Logger: h.log,
+		Routes:       h.routes(),
+		Interrupt:    h.stream.Drain,
+		Stall:        h.cfg.Server.Stall, Drain: h.cfg.Server.Drain, Tracer: h.tracer, Logger: h.log,
 	})
 	if err != nil {
 		return err
@@ -311,6 +307,32 @@ func (h *Host) startServer() error {
 		return err
 	}
 	h.onStop(func(ctx context.Context) error { h.server.Stop(ctx); return nil })
+	h.onStop(h.quiesce)
+	return nil
+}
+
+// routes are what callers with a key may ask. Without approvals there is
+// nothing to answer.
+func (h *Host) routes() []server.Route {
+	routes := []server.Route{
+		{Method: "POST", Path: stream.PathWorkflow, Handle: h.stream.Workflow, Traced: true},
+		{Method: "GET", Path: stream.PathVersion, Handle: h.stream.Version},
+		{Method: "GET", Path: stream.PathEvents, Handle: h.stream.Events},
+	}
+	if h.executor != nil {
+		routes = append(routes, server.Route{Method: "POST", Path: stream.PathResponse, Handle: h.stream.Response})
+	}
+	return routes
+}
+
+// quiesce refuses new runs, lets the waiting ones wait without their streams,
+// and gives the others their time while /health/ready says that it does.
+func (h *Host) quiesce(ctx context.Context) error {
+	h.stream.Refuse()
+	h.keeper.Drain()
+	ctx, cancel := context.WithTimeout(ctx, h.cfg.Server.Drain)
+	defer cancel()
+	h.stream.Wait(ctx)
 	return nil
 }
 

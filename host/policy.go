@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"weir/abi"
-	"weir/host/contract/stream"
 	"weir/host/guard"
 	"weir/host/plugin"
 	"weir/host/run"
@@ -26,15 +25,10 @@ type policy struct {
 	chain      *guard.Chain
 	tools      tools
 	engine     *run.Engine
+	asks       bool // a person can be asked
 
 	tracer *telemetry.Tracer
 	log    *slog.Logger
-}
-
-// run performs one run, whose history counts as far as this policy says.
-func (p *policy) run(ctx context.Context, req run.Request, out run.Observer) run.State {
-	req.Turns = stream.Trim(req.Turns, p.cfg.Agent.MaxHistory)
-	return p.engine.Run(ctx, req, out)
 }
 
 func (p *policy) Generation() string { return p.generation.ID() }
@@ -52,13 +46,14 @@ func (p *policy) Prompt(plugin, name string) (string, bool) {
 
 func (p *policy) Guards(ctx context.Context, s run.GuardSession) run.Guards {
 	return guards{p.chain.Session(guard.SessionOptions{
-		Context:  ctx,
-		Roles:    s.Roles,
-		Stamp:    func() abi.Call { return s.Call },
-		Ask:      s.Ask,
-		Release:  s.Release,
-		Hold:     p.generation.Acquire,
-		Observer: observer{ctx, p},
+		Context:   ctx,
+		Roles:     s.Roles,
+		Stamp:     func() abi.Call { return s.Call },
+		Ask:       s.Ask,
+		Release:   s.Release,
+		Hold:      p.generation.Acquire,
+		Approvals: p.asks,
+		Observer:  observer{ctx, p},
 	})}
 }
 

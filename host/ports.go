@@ -2,10 +2,13 @@ package host
 
 import (
 	"context"
+	"iter"
+	"time"
 
 	"weir/abi"
 	"weir/host/model"
 	"weir/host/run"
+	"weir/host/store"
 	"weir/host/tool"
 )
 
@@ -63,4 +66,46 @@ func (t tools) Validate(name string, arguments abi.Raw) error {
 
 func (t tools) Call(ctx context.Context, name string, arguments abi.Raw) (string, bool, error) {
 	return t.set.Call(ctx, name, arguments)
+}
+
+// logs is the store as the engine and the keeper of waiting runs use it.
+type logs struct{ store.Store }
+
+// Append settles a lost acknowledgement of its own.
+func (l logs) Append(ctx context.Context, log string, expected int64, id string, records [][]byte) (int64, error) {
+	return store.AppendSettled(ctx, l.Store, log, expected, id, records, nil)
+}
+
+func (l logs) Read(ctx context.Context, log string, from int64) iter.Seq2[run.Message, error] {
+	return func(yield func(run.Message, error) bool) {
+		for m, err := range l.Store.Read(ctx, log, from) {
+			if !yield(run.Message{Position: m.Position, Records: m.Records}, err) {
+				return
+			}
+		}
+	}
+}
+
+func (l logs) Changes(ctx context.Context, prefix string) iter.Seq2[run.Change, error] {
+	return func(yield func(run.Change, error) bool) {
+		for c, err := range l.Store.Changes(ctx, prefix) {
+			if !yield(run.Change(c), err) {
+				return
+			}
+		}
+	}
+}
+
+func (l logs) Get(ctx context.Context, key string) ([]byte, error) {
+	v, err := l.Store.Get(ctx, key)
+	return v.Data, err
+}
+
+func (l logs) Put(ctx context.Context, key string, data []byte, ttl time.Duration) error {
+	_, err := l.Store.Put(ctx, key, data, store.Any, ttl)
+	return err
+}
+
+func (l logs) Delete(ctx context.Context, key string) error {
+	return l.Store.Delete(ctx, key, store.Any)
 }

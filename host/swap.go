@@ -12,7 +12,6 @@ import (
 	"weir/host/config"
 	"weir/host/fault"
 	"weir/host/plugin"
-	"weir/host/run"
 )
 
 // What asks for another policy.
@@ -100,17 +99,20 @@ func newSwaps(h *Host, p *policy) *swaps {
 	return s
 }
 
-// Run implements stream.Runner: a run has the policy that is current when it
-// begins, from its first message to its last.
-func (s *swaps) Run(ctx context.Context, req run.Request, out run.Observer) run.State {
+// acquire returns the current policy, if it is this generation's ("": whatever
+// it is), and what to call when it is not used any more. Nil: it is another, or
+// the host has stopped.
+func (s *swaps) acquire(generation string) (*policy, func()) {
 	for {
 		p := s.current.Load()
+		if generation != "" && generation != p.id {
+			return nil, nil
+		}
 		if release := p.generation.Acquire(); release != nil {
-			defer release()
-			return p.run(ctx, req, out)
+			return p, release
 		}
 		if s.current.Load() == p { // freed and not replaced: the host has stopped
-			return run.Failed
+			return nil, nil
 		}
 	}
 }
@@ -264,6 +266,10 @@ func (s *swaps) swap(d *draft, waiting []string, trigger string, previous *draft
 	current := s.current.Load()
 	next, err := load(s.life, s.host.runtime, d, current)
 	if err != nil {
+		return OutcomeFailed, err
+	}
+	if err := s.host.keep(s.life, d); err != nil {
+		next.discard(current)
 		return OutcomeFailed, err
 	}
 	if err := s.host.equip(s.life, next, current); err != nil {

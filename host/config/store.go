@@ -86,6 +86,9 @@ type Cluster struct {
 // URLs lists the addresses of url; none: the server runs in this process.
 func (s *Store) URLs() []string { return listed(s.URL) }
 
+// Alone tells whether no other process can use the store.
+func (s *Store) Alone() bool { return len(s.URLs()) == 0 && s.Cluster.Name == "" }
+
 // RouteURLs lists the addresses of routes.
 func (c *Cluster) RouteURLs() []string { return listed(c.Routes) }
 

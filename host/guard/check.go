@@ -18,9 +18,13 @@ type checks struct {
 	all      []*Guard // of the stage, those in monitor mode included
 	tallies  []tally
 	blocker  int          // index of the guard that blocked, -1 when none did
+	approver int          // index of the first guard that wants a person to agree, -1 when none does
+	message  string       // the approver's, for that person
 	verdict  *abi.Verdict // the blocker's; nil when it failed
 	decision abi.Raw      // the first guard's object
 	asks     int          // model calls of all guards
+
+	approvals bool // a person can be asked
 }
 
 func (c *checks) blocked() bool { return c.blocker >= 0 }
@@ -41,7 +45,7 @@ type caller func(ctx context.Context, g *Guard, ask abi.Ask) (*abi.Verdict, uint
 // check asks the guards one after the other until one blocks; the rest are
 // skipped. Its error says only that ctx ended.
 func (s *Session) check(ctx context.Context, hook abi.Hook, stage string, guards *lineup, call caller) (*checks, error) {
-	c := &checks{all: guards.all, tallies: make([]tally, len(guards.enforcing)), blocker: -1}
+	c := &checks{all: guards.all, tallies: make([]tally, len(guards.enforcing)), blocker: -1, approver: -1, approvals: s.opts.Approvals}
 	for i, g := range guards.enforcing {
 		t := &c.tallies[i]
 		t.guard, t.verdict = g, VerdictSkipped
@@ -75,21 +79,29 @@ func (c *checks) take(i int, v *abi.Verdict, err error) {
 	if i == 0 {
 		c.decision = v.Decision
 	}
-	t.take(v)
-	if t.verdict == VerdictBlock {
+	t.take(v, c.approvals)
+	switch {
+	case t.verdict == VerdictBlock:
 		c.blocker, c.verdict = i, v
+	case t.verdict == VerdictApproval && c.approver < 0:
+		c.approver, c.message = i, v.Message
 	}
 }
 
-// take notes what a guard said.
-func (t *tally) take(v *abi.Verdict) {
+// approves tells whether a person has to agree; a block weighs more.
+func (c *checks) approves() bool { return c.approver >= 0 && !c.blocked() }
+
+// take notes what a guard said. Without approvals nobody can be asked, so a
+// call that needs a person's consent has none.
+func (t *tally) take(v *abi.Verdict, approvals bool) {
 	t.verdict, t.reasonCode = VerdictAllow, v.ReasonCode
 	t.reason = capText(v.Reason, maxReason)
-	switch v.Verdict {
-	case abi.VerdictRequireApproval:
-		// Nobody can be asked, so a call that needs a person's consent has none.
+	switch {
+	case v.Verdict == abi.VerdictRequireApproval && approvals:
+		t.verdict = VerdictApproval
+	case v.Verdict == abi.VerdictRequireApproval:
 		t.verdict, t.reasonCode = VerdictBlock, codeApprovalUnavailable
-	case abi.VerdictBlock:
+	case v.Verdict == abi.VerdictBlock:
 		t.verdict = VerdictBlock
 	}
 }

@@ -89,7 +89,7 @@ func (c *checks) event(stage string, extra []member) abi.Raw {
 	if !own {
 		m = m.set("name", text(c.name(stage)), "stage")
 	}
-	m = m.set("outcome", text(outcome(c.blocked(), false)), "name", "stage")
+	m = m.set("outcome", text(c.outcome()), "name", "stage")
 	m = m.set("blocked", boolean(c.blocked()), "outcome")
 	// The contract's short form, of an input that was refused unread, has
 	// neither of the next two; a guard that asked no model may use it.
@@ -110,6 +110,13 @@ func (c *checks) event(stage string, extra []member) abi.Raw {
 	}
 	m = append(m, member{"guards", c.guards()})
 	return m.appendJSON(nil)
+}
+
+func (c *checks) outcome() string {
+	if c.approves() {
+		return "approval_required"
+	}
+	return outcome(c.blocked(), false)
 }
 
 // name stands in a decision whose first guard said nothing.

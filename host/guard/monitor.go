@@ -189,7 +189,7 @@ func (s *Session) judge(ctx context.Context, hook abi.Hook, t *tally, call calle
 		t.fail(err)
 		return
 	}
-	t.take(v)
+	t.take(v, false)
 }
 
 // watchAnswer lets the output guards in monitor mode judge an answer once it is

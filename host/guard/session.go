@@ -32,6 +32,9 @@ type SessionOptions struct {
 	// monitor mode after the run's end, until the function that it returns is
 	// called. It returns nil when that is too late. Nil: nothing is ever freed.
 	Hold func() (release func())
+	// Approvals: a person can be asked whether a call may be made. Else a guard
+	// that requires it blocks.
+	Approvals bool
 	// Observer is told of every verdict; nil when nobody wants to know. It must
 	// be safe for concurrent use.
 	Observer Observer
@@ -58,6 +61,8 @@ const (
 	VerdictModify  = "modify"  // output and display only
 	VerdictError   = "error"   // it failed
 	VerdictSkipped = "skipped" // one before it blocked
+
+	VerdictApproval = "require_approval" // tool calls only
 
 	// Of guards in monitor mode, beside allow and error.
 	VerdictPending     = "pending"      // in decision events only: not judged yet

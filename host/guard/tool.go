@@ -19,6 +19,8 @@ type ToolCheck struct {
 // when every guard allowed.
 type ToolVerdict struct {
 	Blocked  bool
+	Approve  bool   // a person has to agree to the call; never together with Blocked
+	Message  string // for that person, as the guard put it
 	Reason   string // for the model, after "by policy: "
 	Decision abi.Raw
 }
@@ -61,12 +63,16 @@ func (s *Session) CheckToolResult(ctx context.Context, call ToolCheck, result st
 }
 
 func (c *checks) toolVerdict(stage, tool string) ToolVerdict {
-	if !c.blocked() && !c.failed() {
+	if !c.blocked() && !c.failed() && !c.approves() {
 		return ToolVerdict{}
 	}
 	v := ToolVerdict{
 		Blocked:  c.blocked(),
+		Approve:  c.approves(),
 		Decision: c.event(stage, []member{{"tool", strictjson.AppendString(nil, tool)}}),
+	}
+	if v.Approve {
+		v.Message = c.message
 	}
 	if v.Blocked {
 		v.Reason = c.toolReason()

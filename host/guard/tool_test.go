@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -47,20 +48,20 @@ func TestToolHooks(t *testing.T) {
 		{"all allow", []toolFunc{allow, allow}, false, ToolVerdict{}, ToolVerdict{}},
 		{"no guards", nil, false, ToolVerdict{}, ToolVerdict{}},
 		{"first block wins", []toolFunc{allow, block, approval}, false,
-			ToolVerdict{true, "no_writes", abi.Raw(head("tool_call", "blocked", "true", "plugin:b") + entry("a", "allow", "", "3") + "," + entry("b", "block", "no_writes", "3") + "," + entry("c", "skipped", "", "0") + "]}")},
-			ToolVerdict{true, "no_writes", abi.Raw(head("tool_result", "blocked", "true", "plugin:b") + entry("a", "allow", "", "3") + "," + entry("b", "block", "no_writes", "3") + "," + entry("c", "skipped", "", "0") + "]}")}},
+			ToolVerdict{Blocked: true, Reason: "no_writes", Decision: abi.Raw(head("tool_call", "blocked", "true", "plugin:b") + entry("a", "allow", "", "3") + "," + entry("b", "block", "no_writes", "3") + "," + entry("c", "skipped", "", "0") + "]}")},
+			ToolVerdict{Blocked: true, Reason: "no_writes", Decision: abi.Raw(head("tool_result", "blocked", "true", "plugin:b") + entry("a", "allow", "", "3") + "," + entry("b", "block", "no_writes", "3") + "," + entry("c", "skipped", "", "0") + "]}")}},
 		{"a failure blocks", []toolFunc{fails}, false,
-			ToolVerdict{true, "the check is not available", abi.Raw(head("tool_call", "blocked", "true", "plugin_failure:a") + entry("a", "error", "failed", "3") + "]}")},
-			ToolVerdict{true, "the check is not available", abi.Raw(head("tool_result", "blocked", "true", "plugin_failure:a") + entry("a", "error", "failed", "3") + "]}")}},
+			ToolVerdict{Blocked: true, Reason: "the check is not available", Decision: abi.Raw(head("tool_call", "blocked", "true", "plugin_failure:a") + entry("a", "error", "failed", "3") + "]}")},
+			ToolVerdict{Blocked: true, Reason: "the check is not available", Decision: abi.Raw(head("tool_result", "blocked", "true", "plugin_failure:a") + entry("a", "error", "failed", "3") + "]}")}},
 		{"a failure that allows is seen", []toolFunc{fails}, true,
-			ToolVerdict{false, "", abi.Raw(head("tool_call", "passed", "false", "plugin_failure:a") + entry("a", "error", "failed", "3") + "]}")},
-			ToolVerdict{false, "", abi.Raw(head("tool_result", "passed", "false", "plugin_failure:a") + entry("a", "error", "failed", "3") + "]}")}},
+			ToolVerdict{Decision: abi.Raw(head("tool_call", "passed", "false", "plugin_failure:a") + entry("a", "error", "failed", "3") + "]}")},
+			ToolVerdict{Decision: abi.Raw(head("tool_result", "passed", "false", "plugin_failure:a") + entry("a", "error", "failed", "3") + "]}")}},
 		{"approval", []toolFunc{approval}, false,
-			ToolVerdict{true, "approval_unavailable", abi.Raw(head("tool_call", "blocked", "true", "plugin:a") + entry("a", "block", "approval_unavailable", "3") + "]}")},
-			ToolVerdict{true, "the check is not available", abi.Raw(head("tool_result", "blocked", "true", "plugin_failure:a") + entry("a", "error", "bad_reply", "3") + "]}")}},
+			ToolVerdict{Blocked: true, Reason: "approval_unavailable", Decision: abi.Raw(head("tool_call", "blocked", "true", "plugin:a") + entry("a", "block", "approval_unavailable", "3") + "]}")},
+			ToolVerdict{Blocked: true, Reason: "the check is not available", Decision: abi.Raw(head("tool_result", "blocked", "true", "plugin_failure:a") + entry("a", "error", "bad_reply", "3") + "]}")}},
 		{"block without a code", []toolFunc{verdict(abi.Verdict{Verdict: abi.VerdictBlock})}, false,
-			ToolVerdict{true, "blocked", abi.Raw(head("tool_call", "blocked", "true", "plugin:a") + entry("a", "block", "", "3") + "]}")},
-			ToolVerdict{true, "blocked", abi.Raw(head("tool_result", "blocked", "true", "plugin:a") + entry("a", "block", "", "3") + "]}")}},
+			ToolVerdict{Blocked: true, Reason: "blocked", Decision: abi.Raw(head("tool_call", "blocked", "true", "plugin:a") + entry("a", "block", "", "3") + "]}")},
+			ToolVerdict{Blocked: true, Reason: "blocked", Decision: abi.Raw(head("tool_result", "blocked", "true", "plugin:a") + entry("a", "block", "", "3") + "]}")}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var guards []Guard
@@ -120,4 +121,39 @@ func (g *toolSpy) CheckToolCall(_ context.Context, q *abi.CheckToolCallRequest) 
 func (g *toolSpy) CheckToolResult(_ context.Context, q *abi.CheckToolResultRequest) (*abi.Verdict, uint64, error) {
 	g.result = *q
 	return &abi.Verdict{Verdict: abi.VerdictAllow}, 0, nil
+}
+
+// DECISIONS 1: where a person can be asked, require_approval of any guard asks
+// one, unless another guard blocks.
+func TestToolApproval(t *testing.T) {
+	verdict := func(v abi.Verdict) toolFunc {
+		return func(string, string, abi.Ask) (*abi.Verdict, error) { return &v, nil }
+	}
+	allow := verdict(abi.Verdict{Verdict: abi.VerdictAllow})
+	block := verdict(abi.Verdict{Verdict: abi.VerdictBlock, ReasonCode: "no_writes"})
+	approval := verdict(abi.Verdict{Verdict: abi.VerdictRequireApproval, ReasonCode: "big_change", Message: "Really?"})
+	for _, c := range []struct {
+		name     string
+		guards   []toolFunc
+		approve  bool
+		blocked  bool
+		contains string
+	}{
+		{"one", []toolFunc{allow, approval}, true, false, `"outcome":"approval_required","blocked":false`},
+		{"and a block", []toolFunc{approval, block}, false, true, `"outcome":"blocked","blocked":true`},
+		{"none", []toolFunc{allow}, false, false, ``},
+	} {
+		var guards []Guard
+		for i, f := range c.guards {
+			guards = append(guards, Guard{Name: string(rune('a' + i)), ToolCall: f})
+		}
+		s := must(New(guards, Options{Clock: still})).Session(SessionOptions{Stamp: stamp, Approvals: true})
+		got, err := s.CheckToolCall(t.Context(), ToolCheck{Tool: "x", Arguments: abi.Raw(`{}`)})
+		if err != nil || got.Approve != c.approve || got.Blocked != c.blocked || !strings.Contains(string(got.Decision), c.contains) {
+			t.Errorf("%s: %+v, %v", c.name, got, err)
+		}
+		if c.approve && got.Message != "Really?" {
+			t.Errorf("%s: message %q", c.name, got.Message)
+		}
+	}
 }

@@ -56,9 +56,11 @@ func (r *Runtime) newCode(ctx context.Context, digest string, wasm []byte) (*cod
 		carrier = o.carrier()
 	}
 	key := keepKey(digest, carrier, rewriteOptions())
-	if m, ok := r.kept.get(key); ok {
-		if c, err := r.compileRewritten(ctx, carrier, m); err == nil {
-			return c, nil
+	if content, ok := r.modules.get(key); ok {
+		if m, ok := readRewritten(content); ok {
+			if c, err := r.compileRewritten(ctx, carrier, m); err == nil {
+				return c, nil
+			}
 		}
 	}
 	m, err := rewrite(carrier, wasm)
@@ -69,7 +71,7 @@ func (r *Runtime) newCode(ctx context.Context, digest string, wasm []byte) (*cod
 	if err != nil {
 		return nil, err
 	}
-	if err := r.kept.put(key, m); err != nil {
+	if err := r.modules.put(key, m.append(nil)); err != nil {
 		r.log.Warn("an instrumented module is not kept; the next start makes it again", "error", firstLine(err.Error()))
 	}
 	return c, nil

@@ -49,11 +49,12 @@ func (p *Policy) Identity() (string, error) {
 		return "", err
 	}
 	modules := map[string]string{}
-	for _, s := range p.Plugins {
+	for n := range p.Plugins {
+		s := &p.Plugins[n]
 		if _, twice := modules[s.Name]; twice {
 			return "", fault.New(fault.Invalid, "policy: two plugins are named %s", quote(s.Name))
 		}
-		modules[s.Name] = digestOf(s.Wasm)
+		modules[s.Name] = s.Digest()
 	}
 	b := strictjson.AppendInt([]byte(`{"abi":`), abi.Version)
 	b = strictjson.AppendString(append(b, `,"engine":`...), Engine)

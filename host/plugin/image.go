@@ -71,11 +71,15 @@ func (i *instance) capture() (*image, error) {
 	if err != nil {
 		return nil, fault.New(fault.Internal, "image of %d bytes: %w", i.module.Memory().Size(), err)
 	}
-	img := &image{memory: memory, blank: blanks(memory.bytes())}
-	for _, g := range i.globals {
-		img.globals = append(img.globals, g.Get())
+	globals := make([]uint64, len(i.globals))
+	for n, g := range i.globals {
+		globals[n] = g.Get()
 	}
-	return img, nil
+	return newImage(memory, globals), nil
+}
+
+func newImage(memory *snapshot, globals []uint64) *image {
+	return &image{memory: memory, globals: globals, blank: blanks(memory.bytes())}
 }
 
 // bytes is the instance's whole memory.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"weir/abi"
 	"weir/host/fault"
@@ -24,6 +25,26 @@ type Spec struct {
 	// Unchecked leaves the self-check cases to the caller, who runs them one by
 	// one with [Plugin.Case].
 	Unchecked bool
+
+	sum *moduleSum // memo of digest
+}
+
+// moduleSum is the digest of the module that lies at some place.
+type moduleSum struct {
+	at     *byte
+	size   int
+	digest string
+}
+
+// Digest returns the SHA-256 of the module in hex digits. It is computed once
+// for a module, which may not be changed, and for the copies of the Spec that
+// are made afterwards; one Spec is not for several goroutines at once.
+func (s *Spec) Digest() string {
+	at := unsafe.SliceData(s.Wasm)
+	if s.sum == nil || s.sum.at != at || s.sum.size != len(s.Wasm) {
+		s.sum = &moduleSum{at, len(s.Wasm), digestOf(s.Wasm)}
+	}
+	return s.sum.digest
 }
 
 // Plugin is one module with its configuration, ready for calls. Its methods
@@ -106,7 +127,7 @@ func (r *Runtime) prepare(spec Spec) (*Plugin, *outline, error) {
 		return nil, nil, err
 	}
 	p := &Plugin{
-		name: spec.Name, digest: digestOf(spec.Wasm), limits: limits,
+		name: spec.Name, digest: spec.Digest(), limits: limits,
 		config: slices.Clone(spec.Config), prompts: slices.Clone(spec.Prompts),
 		hooks: o.hooks(), reactor: o.exportsInit(), memory: uint64(o.memories[0].min) * pageSize,
 		runtime: r, pool: newPool(limits.Instances), printed: &printed{}, unchecked: spec.Unchecked,

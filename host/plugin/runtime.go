@@ -15,10 +15,12 @@ import (
 
 // RuntimeOptions configure a [Runtime].
 type RuntimeOptions struct {
-	// CacheDir keeps instrumented modules and compiled code between starts; it
-	// is created when missing. Empty means that every start makes them again
-	// (seconds for each Go guest). Only the host's own account may write there:
-	// what it holds is run as machine code.
+	// CacheDir keeps instrumented modules, compiled code and images of
+	// configured plugins between starts; it is created when missing. Empty means
+	// that every start makes them again (seconds for each Go guest). Only the
+	// host's own account may write there: what it holds is run as machine code.
+	// Modules and images have 512 MiB each at most, those used last; compiled
+	// code is not bounded.
 	CacheDir string
 	// TotalMemory bounds the linear memory of all instances together, in
 	// bytes: one that runs counts with its plugin's limit, an idle one with
@@ -46,7 +48,9 @@ type Runtime struct {
 	failed   func(plugin, hook, code string)
 	cache    wazero.CompilationCache // nil without a directory
 	cacheDir string
-	kept     keeper
+	modules  keeper // instrumented ones
+	images   keeper
+	program  string // which build of the host this is
 	engine   wazero.Runtime
 	codes    shared[string, *code]       // by digest
 	turns    shared[string, *sync.Mutex] // to compile, by what wazero is given
@@ -55,6 +59,7 @@ type Runtime struct {
 	memory   gate // bytes
 	total    int64
 	compiled atomic.Int64 // modules, since the start
+	made     atomic.Int64 // introductions, since the start
 
 	mu      sync.Mutex
 	plain   wazero.Runtime // without the cache; made when the cache fails
@@ -100,7 +105,9 @@ func (r *Runtime) start(ctx context.Context, opts RuntimeOptions) error {
 	if opts.CacheDir != "" {
 		cache, err := wazero.NewCompilationCacheWithDir(opts.CacheDir)
 		if err == nil {
-			r.cache, r.kept.dir = cache, opts.CacheDir
+			r.cache = cache
+			r.program = thisProgram()
+			r.modules, r.images = newKeeper(opts.CacheDir, moduleFolder), newKeeper(opts.CacheDir, imageFolder)
 		} else { // a read-only file system, as containers have
 			r.log.Warn("there is no compilation cache; every start compiles", "error", firstLine(err.Error()))
 		}

@@ -19,14 +19,20 @@ func (p *Plugin) setup(ctx context.Context, segments []segment) error {
 	if err != nil {
 		return err
 	}
-	p.intro, err = p.runtime.intros.get(ctx, key, func() (*introduction, error) { return p.introduce(ctx, segments) })
+	p.key = key
+	in, err := p.runtime.intros.get(ctx, key, func() (*introduction, error) {
+		if in, ok := p.recall(); ok {
+			return in, nil
+		}
+		return p.introduce(ctx, segments)
+	})
 	if err != nil {
 		if _, ok := errors.AsType[*failure](err); ok {
 			return p.report("load", err, "")
 		}
 		return err
 	}
-	p.key = key
+	p.intro = in
 	if p.intro.image == nil {
 		p.segments = cloned(segments)
 	}
@@ -53,6 +59,7 @@ func (p *Plugin) keepOne(ctx context.Context) error {
 // introduce runs the first instance of a module: it begins as the module
 // describes it, says what it is, is configured, and becomes the image.
 func (p *Plugin) introduce(ctx context.Context, segments []segment) (*introduction, error) {
+	p.runtime.made.Add(1)
 	if err := p.runtime.reserve(ctx, int64(p.limits.Memory), p.limits.Setup); err != nil {
 		return nil, p.report("load", err, "")
 	}
@@ -75,8 +82,13 @@ func (p *Plugin) introduce(ctx context.Context, segments []segment) (*introducti
 	if err := p.checkSettings(in.settings); err != nil {
 		return nil, fmt.Errorf("plugin %s: configure: %w", p.name, err)
 	}
-	if p.code.resettable {
-		in.image, err = p.develop(ctx, i, p.warmers(in.description.Cases))
+	if !p.code.resettable {
+		return in, nil
+	}
+	warm := false
+	in.image, warm, err = p.develop(ctx, i, p.warmers(in.description.Cases))
+	if warm { // another start may have more luck
+		p.keep(in)
 	}
 	return in, err
 }

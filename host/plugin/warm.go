@@ -9,26 +9,26 @@ import (
 // develop makes the image of a configured instance. Warm is better: what a
 // first call does once, every call from a cold image does again, and a call
 // whose memory grows costs its instance. But a guest may die of being warmed,
-// or grow in every call, and then the image is what it was before.
-func (p *Plugin) develop(ctx context.Context, i *instance, warmers []abi.Case) (*image, error) {
+// or grow in every call, and then the image is what it was before, which is told.
+func (p *Plugin) develop(ctx context.Context, i *instance, warmers []abi.Case) (img *image, warm bool, err error) {
 	cold, err := i.capture()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if _, ok := p.warm(ctx, i, warmers); !ok {
-		return cold, nil
+		return cold, false, nil
 	}
-	warm, err := i.capture()
+	img, err = i.capture()
 	if err != nil {
 		cold.memory.free()
-		return nil, err
+		return nil, false, err
 	}
-	if warm.memory.size() > cold.memory.size() && p.stillGrows(ctx, warm, warmers) {
-		warm.memory.free()
-		return cold, nil
+	if img.memory.size() > cold.memory.size() && p.stillGrows(ctx, img, warmers) {
+		img.memory.free()
+		return cold, false, nil
 	}
 	cold.memory.free()
-	return warm, nil
+	return img, true, nil
 }
 
 func (p *Plugin) stillGrows(ctx context.Context, img *image, warmers []abi.Case) bool {

@@ -51,7 +51,9 @@ type world struct {
 	lines []string
 	turn  int
 	acts  int
-	logs  [][][]byte
+
+	records  [][]byte
+	messages int
 }
 
 func (w *world) note(format string, args ...any) {
@@ -296,19 +298,28 @@ func (f fakeTools) Call(ctx context.Context, name string, args abi.Raw) (string,
 
 // Log.
 
-func (w *world) Append(_ context.Context, log string, expected int64, _ string, records [][]byte) (int64, error) {
-	w.logs = append(w.logs, records)
-	return expected + 1, nil
+// noted is the world's store; it notes what a run does with it.
+type noted struct {
+	logs
+	w *world
 }
 
-func (w *world) PutBlob(_ context.Context, log string, data []byte) (string, error) {
-	w.note("blob    %s %d bytes", log, len(data))
-	return digest(data), nil
+func (n noted) Append(ctx context.Context, log string, expected int64, id string, records [][]byte) (int64, error) {
+	n.w.mu.Lock()
+	n.w.records = append(n.w.records, records...)
+	n.w.messages++
+	n.w.mu.Unlock()
+	return n.logs.Append(ctx, log, expected, id, records)
 }
 
-func (w *world) End(_ context.Context, log string) error {
-	w.note("logged  %s", log)
-	return nil
+func (n noted) PutBlob(ctx context.Context, space string, data []byte) (string, error) {
+	n.w.note("blob    %s %d bytes", space, len(data))
+	return n.logs.PutBlob(ctx, space, data)
+}
+
+func (n noted) End(ctx context.Context, log string) error {
+	n.w.note("logged  %s", log)
+	return n.logs.End(ctx, log)
 }
 
 // Observer.
@@ -317,6 +328,9 @@ type notes struct{ w *world }
 
 func (n notes) Started(Info) { n.w.note("emit    WORKFLOW_START") }
 func (n notes) Ended(Info)   { n.w.note("emit    WORKFLOW_END") }
+func (n notes) Asked(i Interaction) {
+	n.w.note("emit    asks %s %s %s", i.ID, i.Kind, i.Prompt)
+}
 func (n notes) Text(t string) {
 	n.w.note("emit    text %q", t)
 }

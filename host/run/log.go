@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"weir/host/fault"
 )
 
-// logTimeout bounds the writes at a run's end, which happen also when the
-// client has left.
-const logTimeout = 5 * time.Second
+// logTimeout bounds the writes of a run, which happen also when the client has
+// left.
+const logTimeout = 10 * time.Second
 
 // Sizes of what is appended: a payload above inlinePayload becomes a blob, and
 // records go together until a message has messageBytes (the store takes 512 KiB).
@@ -17,59 +19,153 @@ const (
 	messageBytes  = 256 << 10
 )
 
-// appendLog writes the run's records and ends its log. Nobody waits for them,
-// so a failure is logged and changes nothing for the client.
-func (r *run) appendLog() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.client), logTimeout)
-	defer cancel()
-	if err := r.writeLog(ctx); err != nil {
-		r.opts.Logger.ErrorContext(r.client, "run log not written", "run", r.req.RunID, "error", err)
-	}
-}
+// LogName is the name of a run's log, and of the space of its larger payloads.
+func LogName(run string) string { return "run." + run }
 
-func (r *run) writeLog(ctx context.Context) error {
-	name := "run." + r.req.RunID
-	var position int64
-	var message [][]byte
-	size := 0
-	flush := func() (err error) {
-		if len(message) > 0 {
-			position, err = r.deps.Log.Append(ctx, name, position, r.opts.NewID(), message)
-		}
-		message, size = nil, 0
-		return err
-	}
-	for i := range r.out.journal.records {
-		record, err := r.keep(ctx, name, i)
+// rawSpace is where the payloads are that the run's end drops.
+func rawSpace(run string) string { return "raw." + run }
+
+// flush appends what the store does not have yet. With ended, payloads that
+// would be dropped at once are not written.
+func (j *journal) flush(ctx context.Context, log Log, newID func() string, ended bool) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logTimeout)
+	defer cancel()
+	for j.durable < len(j.entries) {
+		upTo, message, err := j.message(ctx, log, ended)
 		if err != nil {
 			return err
 		}
-		if size += len(record); size > messageBytes {
-			if err := flush(); err != nil {
-				return err
-			}
-			size = len(record)
+		last := j.entries[upTo-1].Kind
+		j.reached("before " + last)
+		position, err := log.Append(ctx, LogName(j.run), j.position, newID(), message)
+		if err != nil {
+			return err
+		}
+		j.position, j.durable = position, upTo
+		j.reached(last)
+	}
+	return nil
+}
+
+// message is as many of the next records as go together.
+func (j *journal) message(ctx context.Context, log Log, ended bool) (upTo int, message [][]byte, err error) {
+	size := 0
+	for upTo = j.durable; upTo < len(j.entries); upTo++ {
+		record, err := j.encode(ctx, log, &j.entries[upTo], ended)
+		if err != nil {
+			return 0, nil, err
+		}
+		if size += len(record); size > messageBytes && len(message) > 0 {
+			break
 		}
 		message = append(message, record)
 	}
-	if err := flush(); err != nil {
-		return err
-	}
-	return r.deps.Log.End(ctx, name)
+	return upTo, message, nil
 }
 
-// keep returns one record as it stays after the run's end: a payload with
-// unguarded text is dropped, a large one is stored beside the log.
-func (r *run) keep(ctx context.Context, log string, i int) ([]byte, error) {
-	record := r.out.journal.records[i]
+// encode returns one record as the store keeps it, its payload written first.
+func (j *journal) encode(ctx context.Context, log Log, e *entry, ended bool) ([]byte, error) {
+	record := Record{Header: e.raw}
 	switch {
-	case !r.out.journal.kept[i]:
-		record.Payload = nil
-	case len(record.Payload) > inlinePayload:
-		if _, err := r.deps.Log.PutBlob(ctx, log, record.Payload); err != nil {
+	case !e.kept && !ended:
+		record.Raw = true
+		if _, err := log.PutBlob(ctx, rawSpace(j.run), e.payload); err != nil {
 			return nil, err
 		}
-		record.Payload, record.Blob = nil, true
+	case !e.kept:
+	case len(e.payload) > inlinePayload:
+		record.Blob = true
+		if _, err := log.PutBlob(ctx, LogName(j.run), e.payload); err != nil {
+			return nil, err
+		}
+	default:
+		record.Payload = e.payload
 	}
 	return json.Marshal(record)
+}
+
+// close writes the rest, drops what only a resume needed and ends the log.
+func (j *journal) close(ctx context.Context, log Log, newID func() string) error {
+	wrote := j.durable > 0
+	if err := j.flush(ctx, log, newID, true); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logTimeout)
+	defer cancel()
+	if wrote {
+		if err := log.DropSpace(ctx, rawSpace(j.run)); err != nil {
+			return err
+		}
+	}
+	return log.End(ctx, LogName(j.run))
+}
+
+// read returns a run's journal as the store has it, with the chain verified.
+// Payloads that are beside their headers are there; load gets the others. A
+// log that nobody wrote is NotFound.
+func read(ctx context.Context, log Log, run string) (*journal, error) {
+	j := &journal{run: run, now: time.Now, reached: func(string) {}}
+	for message, err := range log.Read(ctx, LogName(run), 0) {
+		if err != nil {
+			return nil, err
+		}
+		for _, raw := range message.Records {
+			if err := j.take(raw); err != nil {
+				return nil, fault.New(fault.Internal, "run %s: record %d: %w", run, len(j.entries)+1, err)
+			}
+		}
+		j.position = message.Position
+	}
+	if len(j.entries) == 0 {
+		return nil, fault.New(fault.NotFound, "run %s: there is no log", run)
+	}
+	j.durable = len(j.entries)
+	return j, nil
+}
+
+func (j *journal) take(raw []byte) error {
+	var r Record
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return err
+	}
+	e := entry{raw: r.Header, payload: r.Payload, kept: !r.Raw}
+	if err := json.Unmarshal(r.Header, &e.Header); err != nil {
+		return err
+	}
+	switch {
+	case e.Version != RecordVersion:
+		return fault.New(fault.Internal, "layout version %d, expected %d", e.Version, RecordVersion)
+	case e.Run != j.run || e.N != len(j.entries)+1 || e.Previous != j.previous:
+		return fault.New(fault.Internal, "the chain is broken")
+	case e.payload != nil && digest(e.payload) != e.Payload:
+		return fault.New(fault.Internal, "the payload is not what the header names")
+	}
+	j.previous = digest(r.Header)
+	j.generation, j.epoch = e.Generation, e.Epoch
+	j.entries = append(j.entries, e)
+	return nil
+}
+
+// load decodes a record's payload, which is got first when it is a blob. A
+// payload that was dropped is Gone.
+func (j *journal) load(ctx context.Context, log Log, i int, into any) error {
+	e := &j.entries[i]
+	if e.payload == nil {
+		space := LogName(j.run)
+		if !e.kept {
+			space = rawSpace(j.run)
+		}
+		body, err := log.Blob(ctx, space, e.Payload)
+		if fault.Of(err) == fault.NotFound {
+			return fault.New(fault.Gone, "run %s: record %d: the payload is dropped", j.run, e.N)
+		}
+		if err != nil {
+			return err
+		}
+		e.payload = body
+	}
+	if err := json.Unmarshal(e.payload, into); err != nil {
+		return fault.New(fault.Internal, "run %s: record %d (%s): %w", j.run, e.N, e.Kind, err)
+	}
+	return nil
 }

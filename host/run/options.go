@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"weir/abi"
 	"weir/host/fault"
 	"weir/host/telemetry"
 )
@@ -25,6 +26,17 @@ type Options struct {
 	Timeout time.Duration
 	// InputDecision and OutputDecision name the decision events.
 	InputDecision, OutputDecision string
+	// Trim keeps the turns that count; nil keeps all.
+	Trim func([]abi.Turn) []abi.Turn
+	// Digests keeps no payload of a record after the run's end, only their
+	// digests.
+	Digests bool
+	// AskTimeout is how long a person has for an answer, 600 s by default.
+	AskTimeout time.Duration
+	// Reached is told of each point at which a run becomes durable, by the kind
+	// of the last record: "before interaction_opened" ahead of the append,
+	// "interaction_opened" behind it. For tests that end the process there.
+	Reached func(record string)
 	// Tracer records spans; nil records none.
 	Tracer *telemetry.Tracer
 	// Logger receives what went wrong, without any text of a request.
@@ -51,6 +63,15 @@ func (o Options) withDefaults() Options {
 	}
 	if o.OutputDecision == "" {
 		o.OutputDecision = "guardrail_output_regex_pii_decision"
+	}
+	if o.AskTimeout == 0 {
+		o.AskTimeout = 600 * time.Second
+	}
+	if o.Trim == nil {
+		o.Trim = func(turns []abi.Turn) []abi.Turn { return turns }
+	}
+	if o.Reached == nil {
+		o.Reached = func(string) {}
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -20,17 +20,18 @@ func (r *run) perform(a abi.Action) (abi.Event, *ending) {
 	case abi.ActionModel:
 		return r.performModel(a.Request)
 	case abi.ActionTools:
-		return r.performTools(a.Calls)
+		return r.performTools(a.Calls, nil)
 	case abi.ActionAsk:
-		// Nobody can be asked yet; the workflow hears so at once.
-		return abi.Event{Type: abi.EventHuman, Outcome: abi.HumanUnavailable}, nil
+		return r.performAsk(a.Ask)
 	case abi.ActionAnswer:
 		r.sink.Push(a.Text)
 		return abi.Event{}, &ending{state: Completed}
 	case abi.ActionFinish:
 		return abi.Event{}, &ending{state: Completed}
 	case abi.ActionFail:
-		return abi.Event{}, r.failed(fault.New(fault.Plugin, "workflow %s: it gave up", r.policy.Workflow()))
+		end := r.failed(fault.New(fault.Plugin, "workflow %s: it gave up", r.policy.Workflow()))
+		end.reason = a.Reason
+		return abi.Event{}, end
 	default:
 		return abi.Event{}, r.failed(fault.New(fault.Plugin, "workflow %s: unknown action", r.policy.Workflow()))
 	}
@@ -51,7 +52,10 @@ func (r *run) performModel(req *abi.ModelRequest) (abi.Event, *ending) {
 	if err != nil {
 		return abi.Event{}, r.failed(err)
 	}
-	reply, err := r.complete(call)
+	reply, said, err := r.complete(call)
+	if err != nil && said != "" {
+		r.out.record(RecordSaid, saidPayload{Text: said}, false)
+	}
 	switch {
 	case r.ctx.Err() != nil:
 		return abi.Event{}, r.failed(r.ctx.Err())
@@ -65,13 +69,14 @@ func (r *run) performModel(req *abi.ModelRequest) (abi.Event, *ending) {
 }
 
 // complete calls the model. A streamed reply goes through the sink as it
-// comes, and the call ends as soon as the answer is cut.
-func (r *run) complete(call *ModelCall) (*ModelReply, error) {
+// comes, and the call ends as soon as the answer is cut. Said is the text that
+// went there.
+func (r *run) complete(call *ModelCall) (reply *ModelReply, said string, err error) {
 	ctx, span := r.opts.Tracer.StartChat(r.ctx, r.chatStart(call))
 	if !call.Stream {
 		reply, err := r.deps.Model.Complete(ctx, call, nil)
 		span.End(chatEnd(reply, err))
-		return reply, err
+		return reply, "", err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})
@@ -84,8 +89,10 @@ func (r *run) complete(call *ModelCall) (*ModelReply, error) {
 		case <-done:
 		}
 	}()
-	reply, err := r.deps.Model.Complete(ctx, call, func(text string) {
+	var all strings.Builder
+	reply, err = r.deps.Model.Complete(ctx, call, func(text string) {
 		span.FirstChunk()
+		all.WriteString(text)
 		r.sink.Push(text)
 	})
 	close(done)
@@ -95,7 +102,7 @@ func (r *run) complete(call *ModelCall) (*ModelReply, error) {
 	if syncErr := r.sink.Sync(r.ctx); syncErr != nil && err == nil {
 		err = syncErr
 	}
-	return reply, err
+	return reply, all.String(), err
 }
 
 func (r *run) chatStart(call *ModelCall) telemetry.ChatStart {
@@ -202,7 +209,7 @@ func (r *run) toolSet(set *abi.ToolSet) ([]Tool, error) {
 	if set == nil {
 		return nil, nil
 	}
-	all := r.deps.Tools.List()
+	all := r.offered()
 	if set.All {
 		return all, nil
 	}

@@ -2,6 +2,8 @@ package run
 
 import (
 	"context"
+	"iter"
+	"time"
 
 	"weir/abi"
 )
@@ -87,6 +89,8 @@ type ToolCheck struct {
 // when every guard allowed.
 type ToolVerdict struct {
 	Blocked  bool
+	Approve  bool   // a person has to agree to the call; never together with Blocked
+	Message  string // for that person; empty: the engine's own words
 	Reason   string // for the model, after "refused by policy: "
 	Decision abi.Raw
 }
@@ -146,15 +150,87 @@ type Tools interface {
 	Call(ctx context.Context, name string, arguments abi.Raw) (text string, failed bool, err error)
 }
 
-// Log keeps records of runs. See package store for the exact promises.
+// People is how a person is asked and what a person may authorise, as a policy
+// says. All of it but Execute is a function of its arguments alone, so a run
+// that is resumed gets what it got before.
+type People interface {
+	// Declared are the tools whose calls a person authorises, as models see them.
+	Declared() []Tool
+	// Propose reads a proposed call of a declared tool. The text of its error
+	// is for the model; with code [CodeProposal] the call could be read and
+	// proposes nothing.
+	Propose(name string, arguments abi.Raw) (Proposal, error)
+	// Question is a workflow's question as people see it.
+	Question(ask *abi.AskHuman) (Prompt, error)
+	// Agreement asks whether a call may be made, with these very arguments.
+	Agreement(tool string, arguments abi.Raw, message string) (Prompt, error)
+	// Execute carries an authorised change out, once. Its result is for the
+	// model. After a crash settle finds out what had become of it instead.
+	Execute(ctx context.Context, claims abi.Raw, settle bool) abi.Raw
+}
+
+// Proposal is one proposed change on its way through a person's hands.
+type Proposal interface {
+	// Summary is text of the model's that the prompts show; a proposal with
+	// the guarded form shows that instead.
+	Summary() string
+	WithSummary(guarded string) Proposal
+	// Signed are values of the model's that are signed as they are shown.
+	Signed() []string
+	// NotApplied is the result object of a proposal that nobody was asked about.
+	NotApplied(message string) abi.Raw
+	// Next says what comes next after these answers.
+	Next(who Authority, answers []abi.Raw) ProposalStep
+}
+
+// CodeProposal marks a call that fits its schema and proposes nothing.
+const CodeProposal = "proposal"
+
+// Authority is who a change is made for. Nonce and Now go into its claims.
+type Authority struct {
+	Actor     string
+	RequestID string
+	Gateway   bool // the request id came from the gateway
+	Nonce     string
+	Now       time.Time
+}
+
+// ProposalStep is exactly one of: a prompt to show, a result for the model,
+// claims to execute.
+type ProposalStep struct {
+	Prompt *Prompt
+	Result abi.Raw
+	Claims abi.Raw
+}
+
+// Prompt is a question as clients see it.
+type Prompt struct {
+	Kind string // the kind of answer that it takes
+	JSON abi.Raw
+}
+
+// Log is where runs are kept. See package store for the exact promises of all
+// of it.
 type Log interface {
 	// Append adds records as one message behind position expected. The id is
-	// random, so that a retry can tell its own message from another's.
+	// random and the append's own; a lost acknowledgement is settled by it.
+	// Conflict means that somebody else wrote there.
 	Append(ctx context.Context, log string, expected int64, id string, records [][]byte) (int64, error)
-	// PutBlob keeps data beside the log, by its SHA-256.
-	PutBlob(ctx context.Context, log string, data []byte) (string, error)
+	// Read yields the messages after position from.
+	Read(ctx context.Context, log string, from int64) iter.Seq2[Message, error]
 	// End says that nothing will be appended any more.
 	End(ctx context.Context, log string) error
+	// PutBlob keeps data beside the log, by its SHA-256.
+	PutBlob(ctx context.Context, space string, data []byte) (string, error)
+	Blob(ctx context.Context, space, digest string) ([]byte, error)
+	// DropSpace makes every blob of a space unreadable.
+	DropSpace(ctx context.Context, space string) error
+}
+
+// Message is what one append wrote.
+type Message struct {
+	Position int64
+	Records  [][]byte
 }
 
 // Observer shows a run to its client. Calls come from one goroutine at a time,
@@ -164,6 +240,8 @@ type Observer interface {
 	Started(Info)
 	Step(Step)
 	Text(string)
+	// Asked shows a question to a person. It can be answered already.
+	Asked(Interaction)
 	// Failed reports the one failure of a run, before Ended.
 	Failed(Failure)
 	Ended(Info)
@@ -176,6 +254,16 @@ type Info struct {
 	TraceID    string // 32 hex digits, empty without a tracer
 	RequestID  string
 	Generation string
+}
+
+// Interaction is a question to a person, and who may answer it until when.
+type Interaction struct {
+	Run     string
+	ID      string // UUIDv4
+	Kind    string
+	Prompt  abi.Raw // as it is shown
+	Owner   string  // compared as it came; never shown
+	Expires time.Time
 }
 
 // Step is the start or the end of a tool call or of a function such as a

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"time"
+
+	"weir/abi"
 )
 
 // RecordVersion is the version of the records' layout. A reader that meets
@@ -13,12 +15,24 @@ const RecordVersion = 1
 
 // Kinds of record, in the order in which they can first appear.
 const (
-	RecordRunStarted = "run_started"
-	RecordEvent      = "event"
-	RecordAction     = "action"
-	RecordDecision   = "decision"
-	RecordReleased   = "released"
-	RecordRunEnded   = "run_ended"
+	RecordRunStarted           = "run_started"
+	RecordStep                 = "step"     // shown to the client, in its display form
+	RecordDecision             = "decision" // a step that ends a guardrail's stage
+	RecordEvent                = "event"    // what the workflow was given
+	RecordAction               = "action"   // what it answered
+	RecordSaid                 = "said"     // text of a model whose reply failed in the end
+	RecordReleased             = "released" // text that the client has
+	RecordResult               = "result"   // of one call of an action that has several
+	RecordInteractionOpened    = "interaction_opened"
+	RecordParked               = "parked"
+	RecordInteractionAnswered  = "interaction_answered"
+	RecordInteractionCancelled = "interaction_cancelled" // the client left, or the run ended
+	RecordInteractionExpired   = "interaction_expired"
+	RecordRunClaimed           = "run_claimed"
+	RecordActionClaims         = "action_claims"
+	RecordActionSent           = "action_sent"
+	RecordActionSettled        = "action_settled"
+	RecordRunEnded             = "run_ended"
 )
 
 // Header is a record without its payload. The chain runs over headers:
@@ -37,21 +51,144 @@ type Header struct {
 }
 
 // Record is a header and, while it is kept, the payload that it names: beside
-// it, or when that is large a blob in the space of the log's name.
+// it, or as a blob in the space of the log's name, or, when it may hold text
+// that no guard has seen, as a blob in the space that the run's end drops.
 type Record struct {
 	Header  json.RawMessage `json:"header"`
 	Payload json.RawMessage `json:"payload,omitempty"`
 	Blob    bool            `json:"blob,omitempty"`
+	Raw     bool            `json:"raw,omitempty"`
 }
 
-// journal collects the records of one run until they are appended.
+// startedPayload is, with interaction_opened, the one record in which a raw
+// user id may stand.
+type startedPayload struct {
+	Principal   string     `json:"principal"`
+	Pseudonym   string     `json:"pseudonym"`
+	Roles       []string   `json:"roles,omitempty"`
+	RequestID   string     `json:"request_id"`
+	Source      string     `json:"source"`
+	Traceparent string     `json:"traceparent,omitempty"` // of the run's own root span
+	StepID      string     `json:"step_id"`
+	TraceID     string     `json:"trace_id,omitempty"`
+	Generation  string     `json:"generation"`
+	Contract    string     `json:"contract"`
+	Call        abi.Call   `json:"call"` // clock and seed of the guards' calls
+	Request     []abi.Turn `json:"request"`
+}
+
+type stepPayload struct {
+	Tool   bool    `json:"tool,omitempty"` // else a function
+	End    bool    `json:"end,omitempty"`
+	ID     string  `json:"id"`
+	Name   string  `json:"name"`
+	Input  abi.Raw `json:"input,omitempty"`
+	Output abi.Raw `json:"output,omitempty"`
+}
+
+func recordedStep(s Step) stepPayload {
+	return stepPayload{Tool: s.Kind == StepTool, End: s.End, ID: s.ID, Name: s.Name, Input: s.Input, Output: s.Output}
+}
+
+func (p *stepPayload) step() Step {
+	s := Step{Kind: StepFunction, End: p.End, ID: p.ID, Name: p.Name, Input: p.Input, Output: p.Output}
+	if p.Tool {
+		s.Kind = StepTool
+	}
+	return s
+}
+
+type saidPayload struct {
+	Text string `json:"text"`
+}
+
+type releasedPayload struct {
+	From int    `json:"from"`
+	To   int    `json:"to"`
+	Text string `json:"text"`
+}
+
+type resultPayload struct {
+	Index  int            `json:"index"` // of the call in its action
+	Result abi.ToolResult `json:"result"`
+}
+
+// openedPayload is a question to a person. Gate says what the answer is for.
+type openedPayload struct {
+	ID      string  `json:"id"`
+	Kind    string  `json:"kind"`
+	Owner   string  `json:"owner"`
+	Prompt  abi.Raw `json:"prompt"`
+	Shown   string  `json:"shown_sha256"` // of the prompt's bytes
+	Expires int64   `json:"expires"`      // milliseconds
+	Gate    string  `json:"gate"`
+	Step    string  `json:"step,omitempty"` // the function step that is open meanwhile
+}
+
+// What an answer is for.
+const (
+	gateAction  = "action"  // a declared action
+	gateVerdict = "verdict" // a guardrail wants a person to agree to a call
+	gateAsk     = "ask"     // the workflow asks
+)
+
+// parkedPayload is what a fold of the events does not tell.
+type parkedPayload struct {
+	ElapsedMS  int64 `json:"elapsed_ms"` // of running time
+	ToolCalls  int   `json:"tool_calls"`
+	ModelCalls int   `json:"model_calls"`
+	Steps      int   `json:"steps"`
+	Told       bool  `json:"budget_told,omitempty"`
+}
+
+// resolvedPayload ends an interaction.
+type resolvedPayload struct {
+	ID     string  `json:"id"`
+	Answer abi.Raw `json:"answer,omitempty"` // interaction_answered
+}
+
+type claimedPayload struct {
+	Replica string `json:"replica"`
+}
+
+type claimsPayload struct {
+	Claims abi.Raw `json:"claims"`
+}
+
+type settledPayload struct {
+	Result abi.Raw `json:"result"`
+}
+
+type endedPayload struct {
+	State   State   `json:"state"`
+	Failure Failure `json:"failure,omitempty"`
+	Stopped bool    `json:"stopped"`          // the answer was cut
+	Reason  string  `json:"reason,omitempty"` // why it failed, for the log alone
+}
+
+// entry is one record in memory.
+type entry struct {
+	Header
+	raw     []byte // the header as it is written
+	payload []byte // nil: dropped, or not read yet
+	kept    bool   // the payload stays after the run's end
+}
+
+// journal is the records of one run: those that the store has, then those that
+// are not appended yet.
 type journal struct {
 	run        string
 	generation string
+	epoch      int
 	now        func() time.Time
-	records    []Record
-	kept       []bool // whether the payload stays after the run's end
-	previous   string
+	digests    bool         // no payload stays after the end
+	reached    func(string) // Options.Reached
+
+	entries  []entry
+	previous string // digest of the last header
+	durable  int    // entries that the store has
+	position int64  // of the log there
+	size     int    // bytes of what is not appended
 }
 
 // add puts one record at the end. Payload must marshal; kept says that its
@@ -61,16 +198,16 @@ func (j *journal) add(kind string, payload any, kept bool) error {
 	if err != nil {
 		return err
 	}
-	header, err := json.Marshal(Header{
-		Version: RecordVersion, Run: j.run, N: len(j.records) + 1, Epoch: 1, Kind: kind,
+	h := Header{
+		Version: RecordVersion, Run: j.run, N: len(j.entries) + 1, Epoch: j.epoch, Kind: kind,
 		Time: j.now().UnixMilli(), Previous: j.previous, Payload: digest(body), Generation: j.generation,
-	})
+	}
+	raw, err := json.Marshal(h)
 	if err != nil {
 		return err
 	}
-	j.previous = digest(header)
-	j.records = append(j.records, Record{Header: header, Payload: body})
-	j.kept = append(j.kept, kept)
+	j.previous = digest(raw)
+	j.entries = append(j.entries, entry{Header: h, raw: raw, payload: body, kept: kept && !j.digests})
 	return nil
 }
 

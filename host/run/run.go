@@ -6,8 +6,8 @@
 //	           ┌──────────── event ◄───────────┐
 //	           ▼                               │
 //	Run ─► screen ─► workflow.step ─► action ─► perform: model │ tools │ ask
-//	           │                               │
-//	           ▼                               ▼
+//	           │                               │     └────► parked: a person
+//	           ▼                               ▼            decides, [Keeper]
 //	        blocked                    answer, finish, fail ─► ended
 //
 // The engine holds no rule about what a good answer is; it holds every rule
@@ -39,6 +39,10 @@ type Deps struct {
 	Model  Model
 	Tools  Tools
 	Log    Log
+	// People is nil where nobody can be asked.
+	People People
+	// Keeper keeps the runs that wait for a person; nil where nobody is asked.
+	Keeper *Keeper
 }
 
 // New returns an engine.
@@ -56,15 +60,35 @@ func New(deps Deps, opts Options) (*Engine, error) {
 // CodeDrain marks the cause of a context that ends because the host stops.
 const CodeDrain = "drain"
 
-// Run performs one run to its end and returns the terminal state. Cancelling
+// Outcome is where [Engine.Run] and [Engine.Resume] leave a run.
+type Outcome struct {
+	State State // terminal, or AwaitingApproval
+	// Parked is what a waiting run leaves behind, which is all that is left.
+	Parked *Parked
+	// Lost: somebody else has taken the run over. Nothing more is shown.
+	Lost bool
+}
+
+// Parked is a run that waits for a person. It holds no plugin, no connection
+// and no goroutine.
+type Parked struct {
+	Interaction
+	Generation string
+	Info       Info
+	Position   int64 // of its log
+}
+
+// Run performs one run until it has ended or waits for a person. Cancelling
 // ctx means that the client has left: the model stream and the tool call end
 // at once and nothing more is shown. With a cause of code [CodeDrain] the
 // client is still there: the run fails, and what was decided is shown.
-func (e *Engine) Run(ctx context.Context, req Request, out Observer) State {
+func (e *Engine) Run(ctx context.Context, req Request, out Observer) Outcome {
 	policy, release := e.deps.Policy()
 	defer release()
+	req.Turns = e.opts.Trim(req.Turns)
 	r := e.begin(ctx, req, policy, out)
 	defer r.stop()
+	r.attach(ctx)
 	r.out.Started(r.info)
 	r.enter(ScreeningInput)
 	end := r.screen()
@@ -95,22 +119,27 @@ func (r *run) advance(event abi.Event) *ending {
 // goroutine of [Engine.Run].
 type run struct {
 	*Engine
-	req    Request
-	info   Info
-	policy Policy
-	guards Guards
-	sink   Sink // nil until the input passed
-	thread thread
-	budget budget
-	out    *shown
+	req     Request
+	info    Info
+	stamped abi.Call // clock and seed of the guards' calls
+	policy  Policy
+	guards  Guards
+	sink    Sink // nil until the input passed
+	thread  thread
+	budget  budget
+	out     *shown
+	given   *given // what a person has answered; nil: nothing is answered
 
 	client context.Context // ends when the client leaves
 	leave  context.CancelCauseFunc
 	ctx    context.Context // ends with client, at a drain, and when the running time is over
 	cancel context.CancelCauseFunc
+	began  time.Time
+	before time.Duration // running time before the park
 	timer  *time.Timer
 	follow func() bool // stops following the caller's context
 	span   *telemetry.RunSpan
+	unlive func() // no follower reads it any more
 
 	state       State
 	budgetTold  bool // the workflow knows that it has no model call left
@@ -121,39 +150,68 @@ type run struct {
 type ending struct {
 	state   State
 	failure Failure
-	stopped bool // the answer was cut
+	stopped bool   // the answer was cut
+	reason  string // why it failed, for the log
+	parked  *Parked
+	lost    bool
 }
 
 // errTime ends a run whose running time is over.
 var errTime = fault.Coded(fault.Limit, "timeout", "the run's time is over")
 
+// begin starts a new run; it does not follow ctx before attach.
 func (e *Engine) begin(ctx context.Context, req Request, policy Policy, out Observer) *run {
-	r := &run{Engine: e, req: req, policy: policy, state: Received}
-	ctx, r.span = e.opts.Tracer.StartRun(ctx, telemetry.RunStart{
-		Contract: req.Contract, Name: e.opts.Name, RequestID: req.RequestID, RequestIDSource: req.RequestIDSource, RunID: req.RunID,
-		Roles: req.Principal.Roles, Pseudonym: req.Principal.Pseudonym,
-		Generation: policy.Generation(), Traceparent: req.Traceparent,
+	r := &run{Engine: e, req: req, policy: policy, state: Received, stamped: e.stamp()}
+	ctx = r.open(ctx, req.Traceparent)
+	r.info = Info{RunID: req.RunID, StepID: e.opts.NewID(), TraceID: telemetry.TraceID(ctx),
+		RequestID: req.RequestID, Generation: policy.Generation()}
+	j := &journal{run: req.RunID, generation: policy.Generation(), epoch: 1, now: e.opts.Now, digests: e.opts.Digests, reached: e.opts.Reached}
+	r.equip(out, j)
+	r.out.record(RecordRunStarted, startedPayload{
+		Principal: req.Principal.UserID, Pseudonym: req.Principal.Pseudonym, Roles: req.Principal.Roles,
+		RequestID: req.RequestID, Source: req.RequestIDSource, Traceparent: telemetry.Traceparent(ctx),
+		StepID: r.info.StepID, TraceID: r.info.TraceID, Generation: policy.Generation(), Contract: req.Contract,
+		Call: r.stamped, Request: req.Turns,
+	}, true)
+	return r
+}
+
+// open makes the run's contexts and its span, which joins a trace.
+func (r *run) open(ctx context.Context, traceparent string) context.Context {
+	ctx, r.span = r.opts.Tracer.StartRun(ctx, telemetry.RunStart{
+		Contract: r.req.Contract, Name: r.opts.Name, RequestID: r.req.RequestID, RequestIDSource: r.req.RequestIDSource, RunID: r.req.RunID,
+		Roles: r.req.Principal.Roles, Pseudonym: r.req.Principal.Pseudonym,
+		Generation: r.policy.Generation(), Traceparent: traceparent,
 	})
 	r.client, r.leave = context.WithCancelCause(context.WithoutCancel(ctx))
 	r.ctx, r.cancel = context.WithCancelCause(r.client)
-	r.follow = context.AfterFunc(ctx, func() { r.interrupt(context.Cause(ctx)) })
-	r.timer = time.AfterFunc(e.opts.Timeout, func() { r.cancel(errTime) })
-	r.info = Info{RunID: req.RunID, StepID: e.opts.NewID(), TraceID: telemetry.TraceID(ctx),
-		RequestID: req.RequestID, Generation: policy.Generation()}
-	r.thread = thread{policy: policy}
-	r.budget = budget{max: e.opts.MaxToolCalls}
-	call := e.stamp()
-	r.out = newShown(out, r.span, req, call, policy.Generation(), e.opts)
-	r.guards = policy.Guards(r.client, GuardSession{
-		Roles: req.Principal.Roles, Call: call, Ask: r.ask, Release: r.out.Text,
+	return ctx
+}
+
+// equip gives the run its budget, its time and its guards.
+func (r *run) equip(out Observer, j *journal) {
+	r.began = r.opts.Now()
+	r.timer = time.AfterFunc(max(r.opts.Timeout-r.before, time.Millisecond), func() { r.cancel(errTime) })
+	r.follow = func() bool { return true }
+	r.thread = thread{policy: r.policy}
+	r.budget = budget{max: r.opts.MaxToolCalls}
+	r.out = newShown(out, r.span, j, r.opts)
+	r.unlive = r.deps.Keeper.live(r.req.RunID, r.req.Principal.UserID, r.info, r.out)
+	r.guards = r.policy.Guards(r.client, GuardSession{
+		Roles: r.req.Principal.Roles, Call: r.stamped, Ask: r.ask, Release: r.out.Text,
 	})
-	return r
+}
+
+// attach ends the run when the client leaves, from now on.
+func (r *run) attach(ctx context.Context) {
+	r.follow = context.AfterFunc(ctx, func() { r.interrupt(context.Cause(ctx)) })
 }
 
 // stop ends what the run holds; it is called once, at the very end.
 func (r *run) stop() {
 	r.follow()
 	r.timer.Stop()
+	r.unlive()
 	r.leave(context.Canceled)
 }
 
@@ -220,7 +278,7 @@ func (r *run) redacted(text string) string {
 }
 
 func (r *run) startEvent() abi.Event {
-	tools := r.deps.Tools.List()
+	tools := r.offered()
 	infos := make([]abi.ToolInfo, len(tools))
 	for i, t := range tools {
 		infos[i] = abi.ToolInfo{Name: t.Name, Description: t.Description}
@@ -252,19 +310,27 @@ func (r *run) failed(err error) *ending {
 	if r.client.Err() != nil {
 		return &ending{state: Cancelled}
 	}
+	if fault.Of(err) == fault.Conflict {
+		return &ending{lost: true}
+	}
 	if cause := context.Cause(r.ctx); cause != nil {
 		err = cause
 	}
 	r.opts.Logger.WarnContext(r.ctx, "run failed", "run", r.req.RunID, "kind", fault.Of(err).String(), "error", err)
+	e := &ending{state: Failed, failure: FailureRun}
 	if r.modelFailed {
-		return &ending{state: Failed, failure: FailureModel}
+		e.failure = FailureModel
 	}
-	return &ending{state: Failed, failure: FailureRun}
+	return e
 }
 
 // end shows how the run ended and writes its log. What was still undecided is
-// decided first, also after a failure.
-func (r *run) end(e ending) State {
+// decided first, also after a failure. A run that waits for a person is left
+// as it is.
+func (r *run) end(e ending) Outcome {
+	if e.parked != nil || e.lost {
+		return r.pause(e)
+	}
 	if r.client.Err() != nil {
 		e.state = Cancelled
 	}
@@ -272,6 +338,27 @@ func (r *run) end(e ending) State {
 		r.finish(&e)
 	}
 	r.enter(e.state)
+	r.out.record(RecordRunEnded, endedPayload{State: r.state, Failure: e.failure, Stopped: e.stopped, Reason: e.reason}, true)
+	r.span.End(string(r.state), failureCode(e))
+	if r.out.journal.durable > 0 { // or a crash would bring back what the client saw end
+		r.write()
+	}
+	r.show(e)
+	if r.out.journal.durable == 0 {
+		r.write()
+	}
+	return Outcome{State: r.state}
+}
+
+// write writes the rest of the log. Nobody waits for it, so a failure is
+// logged and changes nothing for the client.
+func (r *run) write() {
+	if err := r.out.journal.close(r.client, r.deps.Log, r.opts.NewID); err != nil {
+		r.opts.Logger.ErrorContext(r.client, "run log not written", "run", r.req.RunID, "error", err)
+	}
+}
+
+func (r *run) show(e ending) {
 	switch r.state {
 	case Cancelled:
 	case Failed:
@@ -280,10 +367,13 @@ func (r *run) end(e ending) State {
 	default:
 		r.out.Ended(r.info)
 	}
-	r.out.record(RecordRunEnded, map[string]any{"state": r.state, "stopped": e.stopped}, true)
-	r.span.End(string(r.state), failureCode(e))
-	r.appendLog()
-	return r.state
+}
+
+// pause leaves a run that goes on later, or elsewhere.
+func (r *run) pause(e ending) Outcome {
+	r.enter(AwaitingApproval)
+	r.span.End(string(AwaitingApproval), "")
+	return Outcome{State: AwaitingApproval, Parked: e.parked, Lost: e.lost}
 }
 
 // finish decides the rest of the answer and shows the output decision.

@@ -12,6 +12,7 @@ import (
 
 	"weir/abi"
 	"weir/host/fault"
+	"weir/host/store/memory"
 )
 
 // TestTimeIsUp: the running time is a budget of the engine; a run over it
@@ -23,7 +24,7 @@ func TestTimeIsUp(t *testing.T) {
 			model: []modelTurn{{text: []string{"Half an"}}}}, cancel: func() {}}
 		engine := newEngine(t, w)
 		began := time.Now()
-		if got := engine.Run(t.Context(), request(w.script), notes{w}); got != Failed {
+		if got := engine.Run(t.Context(), request(w.script), notes{w}).State; got != Failed {
 			t.Errorf("state %s, want %s", got, Failed)
 		}
 		if took := time.Since(began); took != 300*time.Second {
@@ -60,16 +61,14 @@ func TestReplay(t *testing.T) {
 
 	var events []input
 	var actions []abi.Action
-	for _, rec := range r.out.journal.records {
-		var h Header
-		mustUnmarshal(t, rec.Header, &h)
-		switch h.Kind {
+	for _, e := range r.out.journal.entries {
+		switch e.Kind {
 		case RecordEvent:
 			events = append(events, input{})
-			mustUnmarshal(t, rec.Payload, &events[len(events)-1])
+			mustUnmarshal(t, e.payload, &events[len(events)-1])
 		case RecordAction:
 			actions = append(actions, abi.Action{})
-			mustUnmarshal(t, rec.Payload, &actions[len(actions)-1])
+			mustUnmarshal(t, e.payload, &actions[len(actions)-1])
 		}
 	}
 	if len(events) != 6 || len(actions) != len(events) {
@@ -180,7 +179,7 @@ func TestStateMachine(t *testing.T) {
 
 func TestOptionsAreChecked(t *testing.T) {
 	w := &world{}
-	deps := Deps{Policy: func() (Policy, func()) { return w, func() {} }, Model: w, Tools: fakeTools{w}, Log: w}
+	deps := Deps{Policy: func() (Policy, func()) { return w, func() {} }, Model: w, Tools: fakeTools{w}, Log: noted{logs{memory.New(memory.Options{})}, w}}
 	for _, n := range []int{-1, 101} {
 		if _, err := New(deps, Options{MaxToolCalls: n}); fault.Of(err) != fault.Invalid {
 			t.Errorf("max tool calls %d: %v, want it refused", n, err)
@@ -203,7 +202,7 @@ func TestManyCallsInOneAction(t *testing.T) {
 	for n, want := range map[int]State{maxCallsPerAction: Completed, maxCallsPerAction + 1: Failed} {
 		w := &world{script: script{question: "Hello", actions: []abi.Action{
 			{Type: abi.ActionTools, Calls: calls[:n]}, {Type: abi.ActionFinish}}}, cancel: func() {}}
-		if got := newEngine(t, w).Run(context.Background(), request(w.script), notes{w}); got != want {
+		if got := newEngine(t, w).Run(context.Background(), request(w.script), notes{w}).State; got != want {
 			t.Errorf("%d calls: %s, want %s", n, got, want)
 		}
 	}
@@ -219,27 +218,16 @@ func TestLargeRun(t *testing.T) {
 			calls: []abi.ToolCall{{ID: "a", Name: "get_ticket", Arguments: `{}`}}})
 	}
 	w.script.model = append(w.script.model, modelTurn{text: []string{"Done."}})
-	if got := newEngine(t, w).Run(t.Context(), request(w.script), notes{w}); got != Completed {
+	if got := newEngine(t, w).Run(t.Context(), request(w.script), notes{w}).State; got != Completed {
 		t.Fatalf("state %s", got)
 	}
 	if !strings.Contains(strings.Join(w.lines, "\n"), "blob    run.run-1") {
 		t.Error("the question's payload was not put beside the log")
 	}
-	if len(w.logs) < 3 {
-		t.Errorf("%d messages, want several", len(w.logs))
+	if w.messages < 3 {
+		t.Errorf("%d messages, want several", w.messages) // the store refuses one over 512 KiB
 	}
-	var all [][]byte
-	for i, message := range w.logs {
-		size := 0
-		for _, record := range message {
-			size += len(record)
-		}
-		if size > 512<<10 {
-			t.Errorf("message %d has %d bytes, more than the store takes", i+1, size)
-		}
-		all = append(all, message...)
-	}
-	kinds(t, all)
+	kinds(t, w.records)
 }
 
 // TestDrain: when the host stops, the client is still there: what the guards
@@ -251,7 +239,7 @@ func TestDrain(t *testing.T) {
 		w := &world{script: script{question: "Hello", hang: true,
 			model: []modelTurn{{text: []string{"Half an"}}}}, cancel: func() {}}
 		done := make(chan State)
-		go func() { done <- newEngine(t, w).Run(ctx, request(w.script), notes{w}) }()
+		go func() { done <- newEngine(t, w).Run(ctx, request(w.script), notes{w}).State }()
 		synctest.Wait()
 		cancel(fault.Coded(fault.Unavailable, CodeDrain, "the host is stopping"))
 		if got := <-done; got != Failed {

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"sync"
 
-	"weir/abi"
 	"weir/host/telemetry"
 )
 
@@ -17,61 +16,64 @@ type shown struct {
 	opts Options
 
 	mu       sync.Mutex
-	journal  journal
+	journal  *journal
 	released strings.Builder
-	recorded int // bytes of released that have a record
+	recorded int           // bytes of released that have a record
+	replayed string        // what the client has from before the park and the sink has not released again
+	diverged bool          // the sink released something else
+	changed  chan struct{} // closed and replaced at each change, for followers
 }
 
-func newShown(out Observer, span *telemetry.RunSpan, req Request, call abi.Call, generation string, opts Options) *shown {
-	s := &shown{out: out, span: span, opts: opts,
-		journal: journal{run: req.RunID, generation: generation, now: opts.Now}}
-	s.record(RecordRunStarted, startedPayload{
-		Principal: req.Principal.UserID, RequestID: req.RequestID, Source: req.RequestIDSource,
-		Traceparent: req.Traceparent, Generation: generation, Contract: req.Contract,
-		Call: call, Request: req.Turns,
-	}, true)
-	return s
-}
-
-// startedPayload is the one record, with interaction_opened, in which a raw
-// user id may stand.
-type startedPayload struct {
-	Principal   string     `json:"principal"`
-	RequestID   string     `json:"request_id"`
-	Source      string     `json:"source"`
-	Traceparent string     `json:"traceparent,omitempty"`
-	Generation  string     `json:"generation"`
-	Contract    string     `json:"contract"`
-	Call        abi.Call   `json:"call"` // clock and seed of the guards' calls
-	Request     []abi.Turn `json:"request"`
+func newShown(out Observer, span *telemetry.RunSpan, j *journal, opts Options) *shown {
+	return &shown{out: out, span: span, opts: opts, journal: j, changed: make(chan struct{})}
 }
 
 func (s *shown) Started(i Info)   { s.out.Started(i) }
-func (s *shown) Step(st Step)     { s.out.Step(st) }
 func (s *shown) Failed(f Failure) { s.out.Failed(f) }
 func (s *shown) Ended(i Info)     { s.out.Ended(i) }
 
-// Text shows released text.
+// Step shows a step and records it.
+func (s *shown) Step(st Step) {
+	s.record(RecordStep, recordedStep(st), true)
+	s.out.Step(st)
+}
+
+// Text shows released text. What the client has from before a park is dropped;
+// it must be the same again, or nothing more can be shown.
 func (s *shown) Text(text string) {
-	if text == "" {
+	s.mu.Lock()
+	if n := min(len(s.replayed), len(text)); n > 0 {
+		s.diverged = s.diverged || text[:n] != s.replayed[:n]
+		s.replayed, text = s.replayed[n:], text[n:]
+	}
+	if text == "" || s.diverged {
+		s.mu.Unlock()
 		return
 	}
-	s.mu.Lock()
 	s.released.WriteString(text)
+	s.tell()
 	s.mu.Unlock()
 	s.span.Released(text)
 	s.out.Text(text)
 }
 
-// decide shows the end of a decision and records it.
-func (s *shown) decide(st Step) {
-	s.record(RecordDecision, decisionPayload{Name: st.Name, Output: st.Output}, true)
-	s.out.Step(st)
+// replaying begins the replay of a run that has released this before.
+func (s *shown) replaying(released string) {
+	s.released.WriteString(released)
+	s.recorded, s.replayed = len(released), released
 }
 
-type decisionPayload struct {
-	Name   string  `json:"name"`
-	Output abi.Raw `json:"output"`
+// hasDiverged tells whether the sink released something else than before.
+func (s *shown) hasDiverged() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.diverged
+}
+
+// decide shows the end of a decision and records it.
+func (s *shown) decide(st Step) {
+	s.record(RecordDecision, recordedStep(st), true)
+	s.out.Step(st)
 }
 
 // record adds a record, and before it one of the text released since the last.
@@ -79,10 +81,11 @@ func (s *shown) record(kind string, payload any, kept bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n := s.released.Len(); n > s.recorded {
-		s.add(RecordReleased, map[string]any{"from": s.recorded, "to": n, "text": s.released.String()[s.recorded:]}, true)
+		s.add(RecordReleased, releasedPayload{From: s.recorded, To: n, Text: s.released.String()[s.recorded:]}, true)
 		s.recorded = n
 	}
 	s.add(kind, payload, kept)
+	s.tell()
 }
 
 func (s *shown) add(kind string, payload any, kept bool) {
@@ -91,4 +94,10 @@ func (s *shown) add(kind string, payload any, kept bool) {
 		// escaped its validation.
 		s.opts.Logger.Error("record left out", "run", s.journal.run, "kind", kind, "error", err)
 	}
+}
+
+// tell wakes the followers; the caller holds mu.
+func (s *shown) tell() {
+	close(s.changed)
+	s.changed = make(chan struct{})
 }

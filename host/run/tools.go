@@ -22,44 +22,61 @@ const (
 	toolResultDecision = "guardrail_tool_result_decision"
 )
 
-// performTools performs a turn's calls one after the other.
-func (r *run) performTools(calls []abi.ToolCall) (abi.Event, *ending) {
+// performTools performs a turn's calls one after the other, those after done.
+func (r *run) performTools(calls []abi.ToolCall, done []abi.ToolResult) (abi.Event, *ending) {
 	if len(calls) > maxCallsPerAction {
 		return abi.Event{}, r.failed(fault.New(fault.Plugin,
 			"workflow %s: %d tool calls in one action, at most %d", r.policy.Workflow(), len(calls), maxCallsPerAction))
 	}
 	event := abi.Event{Type: abi.EventTools, Results: make([]abi.ToolResult, 0, len(calls))}
-	for i, call := range calls {
-		result, err := r.performTool(call)
-		if err != nil {
-			return abi.Event{}, r.failed(err)
+	event.Results = append(event.Results, done...)
+	for i := len(done); i < len(calls); i++ {
+		result, end := r.performTool(calls[i])
+		if end != nil {
+			return abi.Event{}, end
 		}
-		result.Ref, result.CallID, result.Name = r.thread.nextRef()+i, call.ID, call.Name
+		result.Ref, result.CallID, result.Name = r.thread.nextRef()+i, calls[i].ID, calls[i].Name
 		event.Results = append(event.Results, result)
+		if len(calls) > 1 { // or the event says it
+			r.out.record(RecordResult, resultPayload{Index: i, Result: result}, false)
+		}
 	}
 	return event, nil
 }
 
 // performTool holds one call against the host's policy and the guards, and
-// performs it if both allow. Its error ends the run; whatever is wrong with
-// the call is a result.
-func (r *run) performTool(call abi.ToolCall) (abi.ToolResult, error) {
+// performs it if both allow, or a person does. An ending ends the run, or
+// leaves it waiting; whatever is wrong with the call is a result.
+func (r *run) performTool(call abi.ToolCall) (abi.ToolResult, *ending) {
+	if tool, ok := r.declared(call.Name); ok {
+		return r.performDeclared(tool, call)
+	}
+	if g := r.take(gateVerdict); g != nil {
+		return r.approved(call, g)
+	}
 	tool, args, denied := r.admit(call)
 	if denied.reason != "" {
 		r.opts.Tracer.ToolPolicy(r.ctx, tool.Name, tool.Name != "", telemetry.PolicyDeny, denied.code)
 		return refused(denied.reason), nil
 	}
 	r.opts.Tracer.ToolPolicy(r.ctx, tool.Name, true, telemetry.PolicyAllow, "")
-	check := ToolCheck{Tool: tool.Name, Arguments: args, ReadOnly: tool.ReadOnly, Text: r.req.latest()}
+	check := r.check(tool, args)
 	verdict, err := r.guards.CheckToolCall(r.ctx, check)
 	if err != nil {
-		return abi.ToolResult{}, err
+		return abi.ToolResult{}, r.failed(err)
 	}
 	r.decideTool(toolCallDecision, tool, verdict)
-	if verdict.Blocked {
+	switch {
+	case verdict.Blocked:
 		return refused(verdict.Reason), nil
+	case verdict.Approve:
+		return r.askApproval(tool, check, verdict)
 	}
 	return r.call(tool, check)
+}
+
+func (r *run) check(tool Tool, args abi.Raw) ToolCheck {
+	return ToolCheck{Tool: tool.Name, Arguments: args, ReadOnly: tool.ReadOnly, Text: r.req.latest()}
 }
 
 func refused(reason string) abi.ToolResult {
@@ -88,7 +105,7 @@ func (r *run) admit(call abi.ToolCall) (Tool, abi.Raw, denial) {
 }
 
 // call performs an admitted call and shows its start and end.
-func (r *run) call(tool Tool, check ToolCheck) (abi.ToolResult, error) {
+func (r *run) call(tool Tool, check ToolCheck) (abi.ToolResult, *ending) {
 	step := Step{Kind: StepTool, ID: r.opts.NewID(), Name: tool.StepName,
 		Input: r.guards.Display(r.ctx, check.Arguments)}
 	ctx, span := r.opts.Tracer.StartTool(r.ctx, telemetry.ToolStart{
@@ -98,23 +115,31 @@ func (r *run) call(tool Tool, check ToolCheck) (abi.ToolResult, error) {
 	span.Returned()
 	if r.ctx.Err() != nil {
 		span.End("", true)
-		return abi.ToolResult{}, r.ctx.Err()
+		return abi.ToolResult{}, r.failed(r.ctx.Err())
 	}
 	if err != nil {
 		text, failed = errorPrefix+err.Error(), true
 	}
-	verdict, err := r.guards.CheckToolResult(r.ctx, check, text, failed)
+	result, err := r.settle(tool, check, step, abi.ToolResult{Text: text, Failed: failed}, span)
+	if err != nil {
+		return abi.ToolResult{}, r.failed(err)
+	}
+	return result, nil
+}
+
+// settle holds a result against the guards and shows the step's end.
+func (r *run) settle(tool Tool, check ToolCheck, step Step, result abi.ToolResult, span *telemetry.ToolSpan) (abi.ToolResult, error) {
+	verdict, err := r.guards.CheckToolResult(r.ctx, check, result.Text, result.Failed)
 	if err != nil {
 		span.End("", true)
 		return abi.ToolResult{}, err
 	}
-	result := abi.ToolResult{Text: text, Failed: failed}
 	if verdict.Blocked {
-		result = abi.ToolResult{Text: withheldPrefix + verdict.Reason, Failed: failed, Refused: true}
+		result = abi.ToolResult{Text: withheldPrefix + verdict.Reason, Failed: result.Failed, Refused: true}
 	}
 	step.End, step.Output = true, r.guards.Display(r.ctx, displayed(result))
 	r.decideTool(toolResultDecision, tool, verdict)
-	span.End(string(step.Output), failed)
+	span.End(string(step.Output), result.Failed)
 	r.out.Step(step)
 	return result, nil
 }

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"weir/abi"
+	"weir/host/store/memory"
 )
 
 var update = flag.Bool("update", false, "rewrite the transcripts")
@@ -74,10 +75,10 @@ func play(t *testing.T, s script) string {
 	defer cancel()
 	w := &world{script: s, cancel: cancel}
 	engine := newEngine(t, w)
-	state := engine.Run(ctx, request(s), notes{w})
-	w.note("state   %s", state)
-	for _, records := range w.logs {
-		w.note("record  %s", strings.Join(kinds(t, records), " "))
+	outcome := engine.Run(ctx, request(s), notes{w})
+	w.note("state   %s", outcome.State)
+	if len(w.records) > 0 {
+		w.note("record  %s", strings.Join(kinds(t, w.records), " "))
 	}
 	return strings.Join(w.lines, "\n") + "\n"
 }
@@ -86,7 +87,7 @@ func newEngine(t *testing.T, w *world) *Engine {
 	t.Helper()
 	engine, err := New(Deps{
 		Policy: func() (Policy, func()) { return w, func() { w.note("release generation") } },
-		Model:  w, Tools: fakeTools{w}, Log: w,
+		Model:  w, Tools: fakeTools{w}, Log: noted{logs{memory.New(memory.Options{})}, w},
 	}, Options{Name: "support.invoke", MaxToolCalls: w.script.max, Now: fixedNow, NewID: counter("id-"),
 		Seed: func() uint64 { return 7 }})
 	if err != nil {

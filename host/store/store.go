@@ -46,6 +46,7 @@ const Any int64 = -1
 // Store is one backend.
 type Store interface {
 	Logs
+	Changer
 	Values
 	Blobs
 	// Close frees the backend. Watches end with an error; later calls fail

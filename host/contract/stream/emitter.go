@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"weir/abi"
+	"weir/abi/strictjson"
 	"weir/host/run"
 )
 
@@ -19,10 +21,12 @@ type emitter struct {
 	client   context.Context
 	filter   stepFilter
 	workflow string
+	request  run.Info // for a run that never says its own names
 
 	mu    sync.Mutex
 	phase phase
 	info  run.Info
+	place string // where the stream is behind what is sent next; empty without ids
 }
 
 type phase uint8
@@ -37,8 +41,8 @@ const (
 // backlog is how many blocks may wait for the writer (2.4).
 const backlog = 64
 
-func newEmitter(client context.Context, filter stepFilter, workflow string) *emitter {
-	return &emitter{blocks: make(chan []byte, backlog), client: client, filter: filter, workflow: workflow}
+func newEmitter(client context.Context, filter stepFilter, workflow string, request run.Info) *emitter {
+	return &emitter{blocks: make(chan []byte, backlog), client: client, filter: filter, workflow: workflow, request: request}
 }
 
 // Started implements [run.Observer].
@@ -73,9 +77,50 @@ func (e *emitter) Text(text string) {
 	if e.phase != running {
 		return
 	}
-	for _, block := range encodeAnswer(text) {
+	blocks := encodeAnswer(text)
+	place := e.place
+	e.place = ""
+	for i, block := range blocks {
+		if i == len(blocks)-1 { // a client that comes back has all of them or none
+			e.place = place
+		}
 		e.send(block)
 	}
+}
+
+// Asked implements [run.Observer].
+func (e *emitter) Asked(i run.Interaction) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.phase == running {
+		e.send(encodeInteraction(i))
+	}
+}
+
+// At implements [run.Follower]. The place stands in the next block's id line.
+func (e *emitter) At(place string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.place = place
+}
+
+// Continued implements [run.Follower].
+func (e *emitter) Continued(info run.Info) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.phase == waiting {
+		e.phase, e.info = running, info
+		e.send(nil)
+	}
+}
+
+// Gap implements [run.Follower]: a function step that no run has says why
+// events are missing.
+func (e *emitter) Gap(reason string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.step(stepEvent{Type: functionEnd, ID: uuid.NewString(), Parent: e.info.StepID, Name: "events_missing",
+		Input: abi.Raw("{}"), Output: strictjson.AppendString(nil, reason)})
 }
 
 // Failed implements [run.Observer].
@@ -108,11 +153,17 @@ func (e *emitter) end() {
 	e.phase = ended
 }
 
-// close ends the stream. A run that showed no end has failed.
-func (e *emitter) close(req run.Request) {
+// close ends the stream. A run that showed no end has failed; one that is only
+// followed may just go on elsewhere.
+func (e *emitter) close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.start(run.Info{RunID: req.RunID, StepID: uuid.NewString(), RequestID: req.RequestID})
+	if e.request.RunID == "" {
+		close(e.blocks)
+		return
+	}
+	e.request.StepID = uuid.NewString()
+	e.start(e.request)
 	if e.phase == running {
 		e.fail(run.FailureRun)
 	}
@@ -131,6 +182,10 @@ func (e *emitter) step(s stepEvent) {
 func (e *emitter) send(block []byte) {
 	if e.client.Err() != nil {
 		return
+	}
+	if e.place != "" && block != nil {
+		block = append([]byte("id: "+e.place+"\n"), block...)
+		e.place = ""
 	}
 	select {
 	case e.blocks <- block:

@@ -7,6 +7,7 @@ import (
 
 	"weir/abi"
 	"weir/abi/strictjson"
+	"weir/host/run"
 )
 
 // keepAlive is the comment that consumers and proxies ignore.
@@ -83,6 +84,14 @@ func encodeAnswer(text string) [][]byte {
 		blocks = append(blocks, finish(append(b, '}')))
 	}
 	return blocks
+}
+
+// encodeInteraction returns the bytes of a question to a person (2.5, 3.4).
+func encodeInteraction(i run.Interaction) []byte {
+	b := appendPair([]byte("data: {"), `"execution_id":`, i.Run)
+	b = appendPair(b, `,"interaction_id":`, i.ID)
+	b = append(append(b, `,"prompt":`...), value(i.Prompt)...)
+	return append([]byte("event: interaction_required\n"), finish(append(b, '}'))...)
 }
 
 // encodeError returns the bytes of the error block (2.9).

@@ -73,7 +73,7 @@ func FuzzParseFilter(f *testing.F) {
 // stream of pieces of an answer between steps that quote them.
 func render(t testing.TB, pieces ...string) []byte {
 	t.Helper()
-	e := newEmitter(t.Context(), allSteps, "w")
+	e := newEmitter(t.Context(), allSteps, "w", run.Info{RunID: "r"})
 	done := make(chan []byte)
 	go func() {
 		var all []byte
@@ -90,7 +90,7 @@ func render(t testing.TB, pieces ...string) []byte {
 		e.Step(run.Step{Kind: run.StepTool, End: true, ID: "1", Name: "g__get_ticket", Input: raw, Output: abi.Raw(`"` + "\u0085\u2028\u2029" + `"`)})
 	}
 	e.Ended(run.Info{})
-	e.close(run.Request{})
+	e.close()
 	return <-done
 }
 
@@ -128,7 +128,7 @@ func TestConsumersReadTheSame(t *testing.T) {
 
 // Every kind of event, read by both; the error block ends their reading.
 func TestConsumersReadEveryKind(t *testing.T) {
-	e := newEmitter(t.Context(), allSteps, "w")
+	e := newEmitter(t.Context(), allSteps, "w", run.Info{RunID: "r"})
 	info := run.Info{RunID: "E", StepID: "W", TraceID: "T", RequestID: "R"}
 	in := func(id, name, output string, kind run.StepKind, end bool) run.Step {
 		return run.Step{Kind: kind, End: end, ID: id, Name: name, Input: abi.Raw(`{"a":1}`), Output: abi.Raw(output)}
@@ -142,7 +142,7 @@ func TestConsumersReadEveryKind(t *testing.T) {
 	e.Step(in("O", "guardrail_output_regex_pii_decision", `{"outcome":"passed"}`, run.StepFunction, true))
 	e.Failed(run.FailureModel)
 	e.Ended(info)
-	e.close(run.Request{})
+	e.close()
 	all := []byte(keepAlive)
 	for block := range e.blocks {
 		all = append(append(all, block...), keepAlive...)
@@ -172,7 +172,7 @@ func FuzzConsumers(f *testing.F) {
 
 // Keep what a run shows in order when several of its goroutines show it.
 func TestObserverIsSafe(t *testing.T) {
-	e := newEmitter(context.Background(), allSteps, "w")
+	e := newEmitter(context.Background(), allSteps, "w", run.Info{RunID: "r"})
 	e.Started(run.Info{})
 	done := make(chan struct{})
 	go func() {
@@ -183,7 +183,7 @@ func TestObserverIsSafe(t *testing.T) {
 	}()
 	go func() {
 		<-done
-		e.close(run.Request{})
+		e.close()
 	}()
 	n := 0
 	for range e.blocks {

@@ -17,6 +17,7 @@ import (
 	"weir/host/auth"
 	"weir/host/contract/platform"
 	"weir/host/contract/stream"
+	"weir/host/fault"
 	"weir/host/run"
 	"weir/host/server"
 )
@@ -30,9 +31,17 @@ func TestMain(m *testing.M) {
 // runner makes a Runner of a function.
 type runner func(ctx context.Context, req run.Request, out run.Observer)
 
-func (f runner) Run(ctx context.Context, req run.Request, out run.Observer) run.State {
+func (f runner) Run(ctx context.Context, req run.Request, out run.Observer, over func()) {
+	defer over()
 	f(ctx, req, out)
-	return run.Completed
+}
+
+func (f runner) Follow(context.Context, string, string, string) (func(context.Context, run.Follower), error) {
+	return nil, fault.New(fault.NotFound, "not found")
+}
+
+func (f runner) Respond(context.Context, string, string, string, []byte) error {
+	return fault.New(fault.NotFound, "no pending interaction with that id")
 }
 
 // host is the contract behind the real server and the real authentication.
@@ -58,6 +67,7 @@ func start(t testing.TB, r stream.Runner, opts stream.Options, srv server.Option
 	srv.Routes = []server.Route{
 		{Method: "POST", Path: stream.PathWorkflow, Handle: h.Workflow},
 		{Method: "GET", Path: stream.PathVersion, Handle: h.Version},
+		{Method: "GET", Path: stream.PathEvents, Handle: h.Events},
 	}
 	p := platform.New(platform.Options{Title: "Support Tickets Agent", Version: "1.2.3"})
 	srv.Public = []server.Route{

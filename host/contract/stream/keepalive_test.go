@@ -28,7 +28,7 @@ func TestKeepAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		client, leave := context.WithCancel(t.Context())
-		e := newEmitter(client, 0, "w") // no steps: the start has no bytes
+		e := newEmitter(client, 0, "w", run.Info{RunID: "r"}) // no steps: the start has no bytes
 		b := newBody(client, e.blocks, 15*time.Second, leave)
 		go func() {
 			defer close(b.done)
@@ -39,7 +39,7 @@ func TestKeepAlive(t *testing.T) {
 			time.Sleep(14 * time.Second)
 			e.Text("b") // at 84 s: nothing was silent
 			time.Sleep(16 * time.Second)
-			e.close(run.Request{}) // at 100 s
+			e.close() // at 100 s
 		}()
 		want := []struct {
 			text string
@@ -69,7 +69,7 @@ func TestKeepAlive(t *testing.T) {
 func TestKeepAliveStandsBetweenBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, leave := context.WithCancel(t.Context())
-		e := newEmitter(client, 0, "w")
+		e := newEmitter(client, 0, "w", run.Info{RunID: "r"})
 		b := newBody(client, e.blocks, 15*time.Second, leave)
 		close(b.done)
 		e.Started(run.Info{})
@@ -95,7 +95,7 @@ func TestKeepAliveStandsBetweenBlocks(t *testing.T) {
 func TestBackPressure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, leave := context.WithCancelCause(t.Context())
-		e := newEmitter(client, 0, "w")
+		e := newEmitter(client, 0, "w", run.Info{RunID: "r"})
 		shown := 0
 		done := make(chan struct{})
 		go func() {
@@ -105,7 +105,7 @@ func TestBackPressure(t *testing.T) {
 				e.Text("x")
 				shown++
 			}
-			e.close(run.Request{})
+			e.close()
 		}()
 		synctest.Wait()
 		if want := backlog - 1; shown != want { // one place is the start's

@@ -1,13 +1,15 @@
 // Package stream is the agent-service contract: one request with a
-// conversation, answered by a stream of server-sent events (sections 1, 2 and
-// 7 of the contract). It only translates; the engine behind [Runner] runs.
+// conversation, answered by a stream of server-sent events, and answers to what
+// a run asks a person (sections 1, 2, 3.2 and 7 of the contract). It only
+// translates; the engine behind [Runner] runs.
 //
-//	body ─ decode ─ trim ─► Runner ─ Observer calls ─ emitter ─ encode
-//	                                                              │ 64 blocks
-//	client ◄─ chunk, flush ◄──────────── body.Read ◄──────────────┘
+//	body ─ decode ─► Runner ─ Observer calls ─ emitter ─ encode
+//	                                                       │ 64 blocks
+//	client ◄─ chunk, flush ◄──────── body.Read ◄───────────┘
 //
 // Two goroutines serve a stream: the run, and the connection's own, which
-// pulls blocks and writes them. One more looks at the sockets of all streams.
+// pulls blocks and writes them; only the latter stays while a run waits for a
+// person. One more looks at the sockets of all streams.
 package stream
 
 import (
@@ -27,18 +29,27 @@ const Name = "stream"
 
 // Paths of the contract's routes.
 const (
-	PathWorkflow = "/v1/workflow/full" // POST
-	PathVersion  = "/version"          // GET
+	PathWorkflow = "/v1/workflow/full"                                               // POST
+	PathVersion  = "/version"                                                        // GET
+	PathResponse = "/executions/:execution_id/interactions/:interaction_id/response" // POST
+	PathEvents   = "/executions/:execution_id/events"                                // GET
 )
 
-// Runner is the engine. Run shows the run to out and returns when it has
-// ended. The request's history is whole: how much of it counts is policy, so
-// whoever knows the run's generation trims it with [Trim]. It must return soon
-// after ctx ends. The cause says why it did: code
-// [CodeClientGone] when nobody listens any more, code [CodeDrain] when the
-// host stops.
+// Runner is the engine.
 type Runner interface {
-	Run(ctx context.Context, req run.Request, out run.Observer) run.State
+	// Run shows the run to out and returns when it has ended or waits for a
+	// person. Over is called once, when nothing more is shown, which is then or
+	// at any time later. The request's history is whole: how much of it counts
+	// is policy. When ctx ends nobody listens any more (code [CodeClientGone])
+	// or the host stops (code [CodeDrain]); over follows soon.
+	Run(ctx context.Context, req run.Request, out run.Observer, over func())
+	// Follow shows a run of this user's again, after the place that a client
+	// names, and what follows.
+	Follow(ctx context.Context, user, execution, after string) (show func(context.Context, run.Follower), err error)
+	// Respond gives the body of a person's answer to a run, as section 3.2 has
+	// it. Errors: Invalid, with a code "wrong_kind" or "not_offered" where the
+	// prompt does not take the answer, NotFound, Denied and Gone.
+	Respond(ctx context.Context, user, execution, interaction string, body []byte) error
 }
 
 // Codes of the causes that end a run's context.
@@ -62,6 +73,8 @@ type Options struct {
 	// MaxRuns bounds concurrent streams, 256 by default; beyond it clients get
 	// 503. A stream costs about 30 KiB and two goroutines, besides its run.
 	MaxRuns int
+	// MaxPerUser bounds the concurrent streams of one user, MaxRuns by default.
+	MaxPerUser int
 	// KeepAlive is the silence after which a comment is sent, 15 s by default.
 	// Longer than a proxy's idle limit, and the proxy cuts waiting streams.
 	KeepAlive time.Duration
@@ -72,6 +85,9 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.MaxRuns == 0 {
 		o.MaxRuns = 256
+	}
+	if o.MaxPerUser == 0 {
+		o.MaxPerUser = o.MaxRuns
 	}
 	if o.KeepAlive == 0 {
 		o.KeepAlive = 15 * time.Second
@@ -86,7 +102,7 @@ func (o Options) validate() error {
 	if o.Workflow == "" || o.Version == nil {
 		return fault.New(fault.Internal, "stream: the workflow's name and the version are required")
 	}
-	if o.MaxRuns < 1 || o.KeepAlive < 0 {
+	if o.MaxRuns < 1 || o.MaxPerUser < 1 || o.KeepAlive < 0 {
 		return fault.New(fault.Invalid, "stream: expected positive limits")
 	}
 	return nil
@@ -100,6 +116,7 @@ type Handler struct {
 
 	mu       sync.Mutex
 	open     map[*stream]struct{}
+	users    map[string]int // streams by user
 	draining bool
 }
 
@@ -112,18 +129,38 @@ func New(runner Runner, opts Options) (*Handler, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	return &Handler{runner: runner, opts: opts, open: map[*stream]struct{}{}}, nil
+	return &Handler{runner: runner, opts: opts, open: map[*stream]struct{}{}, users: map[string]int{}}, nil
+}
+
+// Refuse refuses requests as at capacity from now on.
+func (h *Handler) Refuse() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.draining = true
 }
 
 // Drain ends every open stream: its run's context ends, and unless the run
 // shows another end the client gets the error block and WORKFLOW_END. From
 // then on requests are refused as at capacity. It does not wait.
 func (h *Handler) Drain() {
+	h.Refuse()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.draining = true
 	for s := range h.open {
 		s.interrupt(errDrain)
+	}
+}
+
+// Wait waits until no stream is open, or ctx ends.
+func (h *Handler) Wait(ctx context.Context) {
+	tick := time.NewTicker(look)
+	defer tick.Stop()
+	for h.Open() > 0 {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
 	}
 }
 
@@ -134,19 +171,23 @@ func (h *Handler) Open() int {
 	return len(h.open)
 }
 
-// stream is one open response and its run.
+// stream is one open response.
 type stream struct {
 	body      *body
-	out       *emitter
+	user      string
 	interrupt context.CancelCauseFunc // ends the run, not the response
 }
 
-// begin starts the run of an admitted request. It returns nil at capacity.
-func (h *Handler) begin(req run.Request, filter stepFilter, conn net.Conn) *stream {
+// begin starts a response that show fills in a goroutine of its own. When
+// nothing more is to come over has to be called, show may have returned long
+// before. It returns nil at capacity.
+func (h *Handler) begin(user string, conn net.Conn, blocks func(context.Context) *emitter,
+	show func(ctx context.Context, out *emitter, over func())) *stream {
+
 	client, leave := context.WithCancelCause(context.Background())
 	ctx, interrupt := context.WithCancelCause(client)
-	out := newEmitter(client, filter, h.opts.Workflow)
-	s := &stream{out: out, interrupt: interrupt}
+	out := blocks(client)
+	s := &stream{user: user, interrupt: interrupt}
 	if !h.admit(s) {
 		leave(nil)
 		return nil
@@ -159,11 +200,21 @@ func (h *Handler) begin(req run.Request, filter stepFilter, conn net.Conn) *stre
 		unwatch()
 		leave(errClientGone)
 	})
+	over := sync.OnceFunc(func() {
+		out.close()
+		interrupt(nil)
+		h.forget(s)
+		close(s.body.done)
+	})
 	go func() {
-		defer close(s.body.done)
-		defer h.forget(s)
-		defer interrupt(nil)
-		h.run(ctx, req, out)
+		defer func() {
+			if p := recover(); p != nil {
+				// The value may hold text of a request; its type does not.
+				h.opts.Logger.Error("a run panicked", "class", fmt.Sprintf("%T", p))
+				over()
+			}
+		}()
+		show(ctx, out, over)
 	}()
 	return s
 }
@@ -171,10 +222,11 @@ func (h *Handler) begin(req run.Request, filter stepFilter, conn net.Conn) *stre
 func (h *Handler) admit(s *stream) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.draining || len(h.open) >= h.opts.MaxRuns {
+	if h.draining || len(h.open) >= h.opts.MaxRuns || h.users[s.user] >= h.opts.MaxPerUser {
 		return false
 	}
 	h.open[s] = struct{}{}
+	h.users[s.user]++
 	return true
 }
 
@@ -182,16 +234,7 @@ func (h *Handler) forget(s *stream) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.open, s)
-}
-
-// run runs to the end; whatever the runner does, the stream has one.
-func (h *Handler) run(ctx context.Context, req run.Request, out *emitter) {
-	defer out.close(req)
-	defer func() {
-		if p := recover(); p != nil {
-			// The value may hold text of a request; its type does not.
-			h.opts.Logger.Error("a run panicked", "run", req.RunID, "class", fmt.Sprintf("%T", p))
-		}
-	}()
-	h.runner.Run(ctx, req, out)
+	if h.users[s.user]--; h.users[s.user] == 0 {
+		delete(h.users, s.user)
+	}
 }

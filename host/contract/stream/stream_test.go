@@ -21,20 +21,21 @@ import (
 // idle is a run that begins, shows nothing more and waits for its end. It tells
 // when it began and with which cause it ended.
 type idle struct {
-	began chan struct{}
-	ended chan string // the cause's code
+	runner // nothing to follow and nothing to answer
+	began  chan struct{}
+	ended  chan string // the cause's code
 }
 
 func newIdle(n int) *idle {
 	return &idle{began: make(chan struct{}, n), ended: make(chan string, n)}
 }
 
-func (i *idle) Run(ctx context.Context, _ run.Request, out run.Observer) run.State {
+func (i *idle) Run(ctx context.Context, _ run.Request, out run.Observer, over func()) {
+	defer over()
 	out.Started(info)
 	i.began <- struct{}{}
 	<-ctx.Done()
 	i.ended <- fault.CodeOf(context.Cause(ctx))
-	return run.Cancelled
 }
 
 // Faults H4 and S11: the run of a client that left ends within 300 ms, although

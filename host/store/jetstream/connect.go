@@ -38,7 +38,7 @@ func connect(ctx context.Context, opts Options, server *embedded) (*nats.Conn, e
 	url := strings.Join(opts.URLs, ",")
 	if server != nil {
 		url = ""
-		options = append(options, nats.InProcessServer(server.srv))
+		options = append(options, nats.InProcessServer(server.srv), nats.UserInfo(server.login.User, server.login.Password))
 	} else {
 		more, err := remote(opts)
 		if err != nil {

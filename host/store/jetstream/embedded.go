@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"context"
+	"crypto/rand"
 	"net"
 	"net/url"
 	"slices"
@@ -24,6 +25,7 @@ type embedded struct {
 	dir   *directory
 	state state // as it was found
 	srv   *server.Server
+	login Login // of this process's own connection
 	log   *serverLog
 }
 
@@ -55,6 +57,7 @@ func (e *embedded) run(ctx context.Context) error {
 	if e.srv, err = server.NewServer(o); err != nil {
 		return fault.New(fault.Invalid, "make the server: %w", err)
 	}
+	e.login = Login{User: o.Username, Password: o.Password}
 	e.srv.SetLoggerV2(e.log, false, false, false)
 	return e.await(ctx)
 }
@@ -116,6 +119,10 @@ func clusterOptions(o *server.Options, c Cluster) error {
 	if err != nil {
 		return fault.New(fault.Invalid, "the cluster's address: %w", err)
 	}
+	// A server with routes insists on a port for clients as well. Nobody but
+	// this process knows what it takes to log in there.
+	o.DontListen, o.Host, o.Port = false, "127.0.0.1", server.RANDOM_PORT
+	o.Username, o.Password = "weir", rand.Text()
 	o.ServerName = c.Server
 	o.Cluster = server.ClusterOpts{Name: c.Name, Host: host, Username: c.User, Password: c.Password}
 	if o.Cluster.Port, err = strconv.Atoi(port); err != nil {

@@ -17,3 +17,20 @@ func (s *Store) Peer(ctx context.Context) (*Store, error) {
 
 // Conn is the store's connection, to do what others who have one might do.
 func (s *Store) Conn() *nats.Conn { return s.conn }
+
+// PeerWith is Peer with another prefix.
+func (s *Store) PeerWith(ctx context.Context, prefix string) (*Store, error) {
+	opts := s.opts
+	opts.Prefix = prefix
+	ctx, cancel := context.WithTimeout(ctx, opts.StartTimeout)
+	defer cancel()
+	p, err := open(ctx, opts, s.server)
+	if err == nil {
+		p.server = nil
+	}
+	return p, err
+}
+
+// Kill ends the server inside this process without a word to anybody, as far as
+// that can be done from inside.
+func (s *Store) Kill() { s.server.srv.Shutdown() }

@@ -29,7 +29,9 @@ type notes struct {
 
 	mu       sync.Mutex
 	watchers map[string]map[*watcher]struct{}
-	seq      uint64 // of the latest note
+
+	listeners map[*listener]struct{}
+	seq       uint64 // of the latest note
 }
 
 // watcher is one watch that waits.
@@ -41,6 +43,8 @@ func listen(s *Store) (*notes, error) {
 		head:     s.name.subject(kindNote, ""),
 		done:     make(chan struct{}),
 		watchers: make(map[string]map[*watcher]struct{}),
+
+		listeners: make(map[*listener]struct{}),
 	}
 	var err error
 	if n.sub, err = s.conn.Subscribe(n.head+">", n.note); err != nil {
@@ -87,8 +91,14 @@ func (n *notes) note(m *nats.Msg) {
 	n.mu.Lock()
 	gap := err != nil || n.seq != 0 && seq != n.seq+1
 	n.seq = max(n.seq, seq)
-	for w := range n.watchers[strings.TrimPrefix(m.Subject, n.head)] {
+	log := strings.TrimPrefix(m.Subject, n.head)
+	for w := range n.watchers[log] {
 		w.signal()
+	}
+	if position, err := strconv.ParseInt(m.Header.Get(headerPosition), 10, 64); err == nil && m.Header.Get(headerEnd) == "" {
+		for l := range n.listeners {
+			l.hear(log, position)
+		}
 	}
 	n.mu.Unlock()
 	if gap {
@@ -99,6 +109,9 @@ func (n *notes) note(m *nats.Msg) {
 func (n *notes) wakeAll() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	for l := range n.listeners {
+		l.lose()
+	}
 	for _, ws := range n.watchers {
 		for w := range ws {
 			w.signal()
@@ -127,7 +140,7 @@ func (n *notes) probe(ctx context.Context) {
 		case <-ticker.C:
 		}
 		n.mu.Lock()
-		idle, behind := len(n.watchers) == 0, n.seq < before
+		idle, behind := len(n.watchers)+len(n.listeners) == 0, n.seq < before
 		n.seq = max(n.seq, before)
 		n.mu.Unlock()
 		if behind {

@@ -80,7 +80,9 @@ type TLS struct {
 }
 
 // Cluster joins servers inside processes to one JetStream: at least three,
-// each with a directory of its own, of which a majority must be up.
+// each with a directory of its own, of which a majority must be up. Besides the
+// port for routes such a server has one for clients on loopback, where only this
+// process can log in.
 type Cluster struct {
 	Name   string // the same for all
 	Server string // this one's own, unique and lasting

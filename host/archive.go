@@ -1,0 +1,236 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"time"
+
+	"weir/host/config"
+	"weir/host/fault"
+	"weir/host/lock"
+	"weir/host/plugin"
+	"weir/host/run"
+	"weir/host/store"
+)
+
+// archive keeps what generations were made of in the store, for as long as a
+// run may name one: a run that waits for a person goes on with the policy that
+// it began with, also when the files say something else by then, or another
+// process takes it on.
+//
+//	generation.<id>  ─ manifest: configuration, plugins, digest of each module
+//	space of the same name ─ modules
+type archive struct {
+	host *Host
+
+	mu     sync.Mutex
+	loaded map[string]*revived // by generation
+}
+
+// revived is a policy that is made from the archive while somebody uses it.
+type revived struct {
+	users int // under archive.mu
+	ready chan struct{}
+	p     *policy // set before ready closes
+	err   error
+}
+
+// archived is what the store has of a generation beside its modules.
+type archived struct {
+	Saved   int64          `json:"saved"` // milliseconds
+	Config  *config.Config `json:"config"`
+	Policy  plugin.Policy  `json:"policy"`  // without the modules' bytes
+	Modules []string       `json:"modules"` // digests, in the plugins' order
+}
+
+const generationPrefix = "generation."
+
+func newArchive(h *Host) *archive { return &archive{host: h, loaded: map[string]*revived{}} }
+
+// save stores what a draft was read from, once.
+func (a *archive) save(ctx context.Context, d *draft) error {
+	name := generationPrefix + d.id
+	if _, err := a.host.store.Get(ctx, name); fault.Of(err) != fault.NotFound {
+		return err
+	}
+	m := archived{Saved: time.Now().UnixMilli(), Config: d.cfg, Policy: d.policy}
+	m.Policy.Plugins = bareSpecs(d.policy.Plugins)
+	for _, s := range d.policy.Plugins {
+		digest, err := a.host.store.PutBlob(ctx, name, s.Wasm)
+		if err != nil {
+			return err
+		}
+		m.Modules = append(m.Modules, digest)
+	}
+	body, err := json.Marshal(m)
+	if err != nil {
+		return fault.New(fault.Internal, "generation %s: %w", d.id[:12], err)
+	}
+	_, err = a.host.store.Put(ctx, name, body, store.Any, 0)
+	return err
+}
+
+func bareSpecs(specs []plugin.Spec) []plugin.Spec {
+	out := make([]plugin.Spec, len(specs))
+	for i, s := range specs {
+		s.Wasm = nil
+		out[i] = s
+	}
+	return out
+}
+
+// Kept implements run.Engines.
+func (a *archive) Kept(ctx context.Context, generation string) (bool, error) {
+	if a.host.swaps.current.Load().id == generation {
+		return true, nil
+	}
+	_, err := a.host.store.Get(ctx, generationPrefix+generation)
+	if fault.Of(err) == fault.NotFound {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Engine implements run.Engines.
+func (a *archive) Engine(ctx context.Context, generation string) (*run.Engine, func(), error) {
+	if p, release := a.host.swaps.acquire(generation); p != nil {
+		return p.engine, release, nil
+	}
+	if generation == "" {
+		return nil, nil, errStopping
+	}
+	r := a.claim(ctx, generation)
+	select {
+	case <-r.ready:
+	case <-ctx.Done():
+		a.release(generation, r)
+		return nil, nil, context.Cause(ctx)
+	}
+	if r.err != nil {
+		a.release(generation, r)
+		return nil, nil, r.err
+	}
+	return r.p.engine, func() { a.release(generation, r) }, nil
+}
+
+func (a *archive) claim(ctx context.Context, generation string) *revived {
+	a.mu.Lock()
+	r := a.loaded[generation]
+	first := r == nil
+	if first {
+		r = &revived{ready: make(chan struct{})}
+		a.loaded[generation] = r
+	}
+	r.users++
+	a.mu.Unlock()
+	if first {
+		r.p, r.err = a.revive(context.WithoutCancel(ctx), generation)
+		close(r.ready)
+	}
+	return r
+}
+
+// release gives a policy back; the last one frees its plugins.
+func (a *archive) release(generation string, r *revived) {
+	a.mu.Lock()
+	r.users--
+	last := r.users == 0
+	if last {
+		delete(a.loaded, generation)
+	}
+	a.mu.Unlock()
+	if last {
+		go func() {
+			<-r.ready
+			if r.p != nil {
+				_ = r.p.chain.Close(context.Background())
+				_ = r.p.generation.Close(context.Background())
+			}
+		}()
+	}
+}
+
+// revive makes a policy of what the store has. Modules are verified by their
+// digests; compiled code comes from the cache.
+func (a *archive) revive(ctx context.Context, generation string) (*policy, error) {
+	d, err := a.read(ctx, generation)
+	if err != nil {
+		return nil, err
+	}
+	p, err := load(ctx, a.host.runtime, d, nil)
+	if err != nil {
+		return nil, fault.New(fault.Gone, "generation %s: %w", generation[:min(12, len(generation))], err)
+	}
+	if err := a.host.equip(ctx, p, a.host.swaps.current.Load()); err != nil {
+		p.generation.Retire()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (a *archive) read(ctx context.Context, generation string) (*draft, error) {
+	name := generationPrefix + generation
+	v, err := a.host.store.Get(ctx, name)
+	if fault.Of(err) == fault.NotFound {
+		return nil, fault.New(fault.Gone, "generation %s: it is not kept", generation)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var m archived
+	if err := json.Unmarshal(v.Data, &m); err != nil || len(m.Modules) != len(m.Policy.Plugins) {
+		return nil, fault.New(fault.Internal, "generation %s: the manifest in the store cannot be read: %v", generation, err)
+	}
+	cfg, _ := a.host.cfg.Succeed(m.Config)
+	d := &draft{cfg: cfg, id: generation, prompts: map[string]map[string]string{}, lock: &lock.File{}}
+	d.policy = plugin.Policy{Resolved: m.Policy.Resolved, Actions: m.Policy.Actions, Workflow: m.Policy.Workflow}
+	for i, spec := range m.Policy.Plugins {
+		if spec.Wasm, err = a.host.store.Blob(ctx, name, m.Modules[i]); err != nil {
+			return nil, fault.New(fault.Gone, "generation %s: plugin %s: %w", generation, spec.Name, err)
+		}
+		d.add(spec)
+	}
+	if d.actions, err = actionsOf(cfg); err != nil {
+		return nil, err
+	}
+	if id, err := d.policy.Identity(); err == nil && id != generation {
+		a.host.log.Warn("a waiting run goes on with another engine than it began with", "generation", generation[:12])
+	}
+	return d, nil
+}
+
+// Generations that were saved a moment ago stay, whoever has or has not said
+// that it uses them.
+const sweepAge = 10 * time.Minute
+
+// sweep drops the generations that no open run and no replica names.
+func (a *archive) sweep(ctx context.Context, used map[string]bool) error {
+	keys, err := a.host.store.Keys(ctx, generationPrefix)
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		if used[strings.TrimPrefix(key, generationPrefix)] {
+			continue
+		}
+		v, err := a.host.store.Get(ctx, key)
+		if err != nil {
+			continue
+		}
+		var m struct {
+			Saved int64 `json:"saved"`
+		}
+		if json.Unmarshal(v.Data, &m) != nil || time.Since(time.UnixMilli(m.Saved)) < sweepAge {
+			continue
+		}
+		if err := a.host.store.Delete(ctx, key, v.Revision); err != nil {
+			continue // somebody saved it anew
+		}
+		if err := a.host.store.DropSpace(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+
+	"weir/host/approval"
+	"weir/host/config"
+	"weir/host/fault"
+	"weir/host/run"
+	"weir/host/store/jetstream"
+	"weir/host/store/memory"
+)
+
+// startStore opens the store that agent.toml names.
+func (h *Host) startStore(ctx context.Context) error {
+	c := h.cfg.Store
+	if c.Backend == config.BackendMemory {
+		s := memory.New(memory.Options{KeepEnded: keepEnded(c.KeepEnded)})
+		h.onStop(func(context.Context) error { return s.Close() })
+		h.store = s
+		return nil
+	}
+	s, err := jetstream.Open(ctx, jetStreamOptions(h.cfg, h))
+	if err != nil {
+		return err
+	}
+	h.onStop(func(context.Context) error { return s.Close() })
+	h.store = s
+	return nil
+}
+
+func jetStreamOptions(cfg *config.Config, h *Host) jetstream.Options {
+	c := cfg.Store
+	o := jetstream.Options{
+		Replicas: c.Replicas, MaxAge: c.Retention, AgedSpaces: "run.", Log: h.log,
+		Login: jetstream.Login{CredentialsFile: c.Credentials},
+		TLS:   jetstream.TLS{Authorities: c.TLSCA, Certificate: c.TLSCert, Key: c.TLSKey},
+	}
+	if o.URLs = c.URLs(); len(o.URLs) > 0 {
+		return o
+	}
+	o.Dir, o.SyncEvery, o.MaxBytes = cfg.StateDir(), c.Sync, int64(c.MaxBytes)
+	if c.Cluster.Name != "" {
+		o.Cluster = jetstream.Cluster{Name: c.Cluster.Name, Server: c.Cluster.Server, Listen: c.Cluster.Listen,
+			Routes: c.Cluster.RouteURLs(), User: c.Cluster.User, Password: c.Cluster.Password.Reveal(), TLS: o.TLS}
+	}
+	return o
+}
+
+// keepEnded translates the configuration's 0, none, into the store's.
+func keepEnded(n int) int {
+	if n == 0 {
+		return -1
+	}
+	return n
+}
+
+// newKeeper makes what waiting runs need: the keeper, and where something can
+// be authorised the executor.
+func (h *Host) newKeeper() error {
+	if h.cfg.ApprovalsOn() {
+		executor, err := approval.NewExecutor(approval.ExecutorOptions{MCPURL: h.cfg.Tools.MCP.URL,
+			APIKey: h.cfg.Tools.MCP.APIKey.Reveal(), Secret: []byte(h.cfg.Approvals.Secret.Reveal())})
+		if err != nil {
+			return err
+		}
+		h.executor = executor
+	}
+	l := logs{h.store}
+	h.keeper = run.NewKeeper(h.archive, l, l, run.KeeperOptions{
+		Alone:      h.cfg.Store.Alone(),
+		Park:       h.cfg.Approvals.OnDisconnect == config.DisconnectPark,
+		MaxPending: h.cfg.Approvals.MaxPending, KeepEvents: h.cfg.Run.KeepEvents,
+		Note: h.lease, Logger: h.log,
+	})
+	return nil
+}
+
+// startKeeper takes up the runs that wait in the store.
+func (h *Host) startKeeper(ctx context.Context, p *policy) error {
+	if err := h.keep(ctx, p.draft); err != nil {
+		return err
+	}
+	h.onStop(h.keeper.Stop)
+	if err := h.keeper.Start(ctx); err != nil {
+		return err
+	}
+	return h.sweep(ctx)
+}
+
+// keep stores what a policy is made of where its runs may outlive it.
+func (h *Host) keep(ctx context.Context, d *draft) error {
+	if h.executor == nil {
+		return nil
+	}
+	return h.archive.save(ctx, d)
+}
+
+// replica is what a replica's lease says of it.
+type replica struct {
+	Generation string `json:"generation"`
+}
+
+// lease is this replica's.
+func (h *Host) lease() []byte {
+	body, err := json.Marshal(replica{Generation: h.swaps.current.Load().id})
+	if err != nil {
+		return []byte("{}")
+	}
+	return body
+}
+
+// sweep drops generations that nobody names.
+func (h *Host) sweep(ctx context.Context) error {
+	if h.executor == nil {
+		return nil
+	}
+	used := map[string]bool{h.swaps.current.Load().id: true}
+	for _, prefix := range []string{run.OpenPrefix, run.ReplicaPrefix} {
+		keys, err := h.store.Keys(ctx, prefix)
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			v, err := h.store.Get(ctx, key)
+			if fault.Of(err) == fault.NotFound {
+				continue
+			}
+			var r replica
+			if err != nil || json.Unmarshal(v.Data, &r) != nil {
+				return err
+			}
+			used[r.Generation] = true
+		}
+	}
+	return h.archive.sweep(ctx, used)
+}

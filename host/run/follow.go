@@ -1,0 +1,348 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/host/fault"
+)
+
+// live is a run in progress at this replica, for followers.
+type live struct {
+	owner string
+	info  Info
+	shown *shown
+}
+
+// live lets followers read a run until the returned function is called.
+func (k *Keeper) live(run, owner string, info Info, s *shown) (gone func()) {
+	if k == nil {
+		return func() {}
+	}
+	l := &live{owner: owner, info: info, shown: s}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.running[run] = l
+	k.ringLocked(run)
+	return func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.running[run] == l {
+			delete(k.running, run)
+		}
+		k.ringLocked(run)
+	}
+}
+
+// bell is closed when something happens to a run.
+func (k *Keeper) bell(run string) <-chan struct{} {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.bells[run] == nil {
+		k.bells[run] = make(chan struct{})
+	}
+	return k.bells[run]
+}
+
+func (k *Keeper) ring(run string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.ringLocked(run)
+}
+
+func (k *Keeper) ringLocked(run string) {
+	if bell := k.bells[run]; bell != nil {
+		close(bell)
+		delete(k.bells, run)
+	}
+}
+
+// Follower is shown a run's events again. At names the place that is reached
+// with what is shown next, for a client that comes back; Gap says that events
+// are missing there. Either Started or Continued comes first.
+type Follower interface {
+	Observer
+	At(place string)
+	Gap(reason string)
+	// Continued names the run to a client that has its start.
+	Continued(Info)
+}
+
+// place is where a follower stands: the records it has seen, of which epoch the
+// last one is, and the bytes of released text.
+type place struct {
+	epoch, n, offset int
+}
+
+func (p place) String() string { return fmt.Sprintf("%d-%d-%d", p.epoch, p.n, p.offset) }
+
+// parsePlace reads a place; the start for "".
+func parsePlace(s string) (place, error) {
+	var p place
+	if s == "" {
+		return p, nil
+	}
+	parts := strings.Split(s, "-")
+	if len(parts) != 3 {
+		return p, errPlace
+	}
+	for i, into := range []*int{&p.epoch, &p.n, &p.offset} {
+		v, err := strconv.Atoi(parts[i])
+		if err != nil || v < 0 || strconv.Itoa(v) != parts[i] {
+			return p, errPlace
+		}
+		*into = v
+	}
+	return p, nil
+}
+
+var (
+	errPlace  = fault.New(fault.Invalid, "Last-Event-ID: expected <epoch>-<n>-<offset>")
+	errNoRun  = fault.New(fault.NotFound, "not found")
+	errRemote = fault.New(fault.Conflict, "the run is in progress at another replica")
+)
+
+// view is a run as a follower finds it.
+type view struct {
+	entries  []entry
+	tail     string // released and without a record yet; begins at recorded
+	recorded int
+	changed  <-chan struct{}
+	load     func(i int, into any) error
+	owner    string
+	started  startedPayload
+	live     bool
+}
+
+// Follow looks for a run of this user's; show shows its events after the place,
+// until the run has ended or the context has. Errors are NotFound for
+// everything that is not this user's run, Conflict for a run in progress
+// elsewhere, Invalid for a place that is none.
+func (k *Keeper) Follow(ctx context.Context, user, run, after string) (show func(context.Context, Follower), err error) {
+	from, err := parsePlace(after)
+	if err != nil {
+		return nil, err
+	}
+	v, err := k.view(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	if v.started.Principal != user {
+		return nil, errNoRun
+	}
+	if !v.live && !v.rests() {
+		return nil, errRemote
+	}
+	return func(ctx context.Context, out Follower) { k.follow(ctx, run, from, out) }, nil
+}
+
+// view looks at a run in progress here, or at its log.
+func (k *Keeper) view(ctx context.Context, run string) (*view, error) {
+	k.mu.Lock()
+	l := k.running[run]
+	k.mu.Unlock()
+	if l != nil {
+		return l.view(), nil
+	}
+	bell := k.bell(run) // before the look, so that nothing is missed
+	j, err := read(ctx, k.log, run)
+	if kind := fault.Of(err); kind == fault.NotFound || kind == fault.Invalid {
+		return nil, errNoRun
+	}
+	if err != nil {
+		return nil, err
+	}
+	v := &view{entries: j.entries, changed: bell, load: func(i int, into any) error { return j.load(ctx, k.log, i, into) }}
+	if err := v.load(0, &v.started); err != nil && fault.Of(err) != fault.Gone {
+		return nil, err
+	}
+	if v.expired(k.opts.Now(), k.opts.KeepEvents) {
+		v.load = func(int, any) error { return fault.New(fault.Gone, "expired") }
+	}
+	return v, nil
+}
+
+func (l *live) view() *view {
+	s := l.shown
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j := *s.journal
+	v := &view{entries: j.entries, recorded: s.recorded, tail: s.released.String()[s.recorded:], changed: s.changed, live: true}
+	v.load = func(i int, into any) error { return j.load(context.Background(), nil, i, into) }
+	v.started.Principal = l.owner
+	v.started.StepID, v.started.TraceID, v.started.RequestID = l.info.StepID, l.info.TraceID, l.info.RequestID
+	return v
+}
+
+// rests tells whether a run that is in progress nowhere may go on only by
+// somebody's doing: it has ended, or it waits.
+func (v *view) rests() bool {
+	for i := len(v.entries) - 1; i >= 0; i-- {
+		switch v.entries[i].Kind {
+		case RecordRunEnded, RecordInteractionOpened:
+			return true
+		case RecordInteractionAnswered, RecordInteractionExpired, RecordInteractionCancelled, RecordRunClaimed:
+			return false
+		}
+	}
+	return false
+}
+
+func (v *view) ended() bool {
+	return len(v.entries) > 0 && v.entries[len(v.entries)-1].Kind == RecordRunEnded
+}
+
+func (v *view) expired(now time.Time, keep time.Duration) bool {
+	return v.ended() && now.Sub(time.UnixMilli(v.entries[len(v.entries)-1].Time)) > keep
+}
+
+func (k *Keeper) follow(ctx context.Context, run string, from place, out Follower) {
+	f := &follower{out: out, at: from, run: run}
+	for {
+		v, err := k.view(ctx, run)
+		switch {
+		case err != nil && ctx.Err() == nil:
+			out.Gap("the run cannot be read any more")
+			return
+		case err != nil || f.show(v):
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-v.changed:
+		}
+	}
+}
+
+// follower shows what is behind its place.
+type follower struct {
+	out  Follower
+	run  string
+	info Info
+	at   place
+
+	astray bool // the place was not one of this run
+	gap    bool // it is said that events are missing
+}
+
+// fits tells whether the place can be one of this run.
+func (f *follower) fits(v *view) bool {
+	if f.at.n == 0 {
+		return f.at == place{}
+	}
+	return f.at.n <= len(v.entries) && v.entries[f.at.n-1].Epoch == f.at.epoch
+}
+
+// show shows all that is there now, and reports whether the run has ended.
+func (f *follower) show(v *view) (ended bool) {
+	open := openQuestion(v.entries)
+	if f.info.RunID == "" {
+		f.begin(v)
+	}
+	for i := range v.entries {
+		if v.entries[i].N <= f.at.n {
+			continue
+		}
+		if f.showEntry(v, i, i == open) {
+			return true
+		}
+	}
+	if skip := f.at.offset - v.recorded; v.tail != "" && skip < len(v.tail) {
+		text := v.tail[max(skip, 0):]
+		f.at.offset += len(text)
+		f.out.At(f.at.String())
+		f.out.Text(text)
+	}
+	return false
+}
+
+// openQuestion is the index of the question that can be answered, or -1.
+func openQuestion(entries []entry) int {
+	open := -1
+	for i := range entries {
+		switch entries[i].Kind {
+		case RecordInteractionOpened:
+			open = i
+		case RecordInteractionAnswered, RecordInteractionExpired, RecordInteractionCancelled, RecordRunEnded:
+			open = -1
+		}
+	}
+	return open
+}
+
+// begin knows the run's names from its first record.
+func (f *follower) begin(v *view) {
+	s := &v.started
+	f.info = Info{RunID: f.run, StepID: s.StepID, TraceID: s.TraceID, RequestID: s.RequestID, Generation: v.entries[0].Generation}
+	if !f.fits(v) {
+		f.at, f.astray = place{}, true
+	}
+	if f.at.n > 0 {
+		f.out.Continued(f.info)
+	}
+}
+
+// showEntry shows one record and moves the place behind it.
+func (f *follower) showEntry(v *view, i int, open bool) (ended bool) {
+	e := &v.entries[i]
+	reached := place{epoch: e.Epoch, n: e.N, offset: f.at.offset}
+	at := func() { f.at = reached; f.out.At(reached.String()) }
+	var err error
+	switch e.Kind {
+	case RecordRunStarted:
+		at()
+		f.out.Started(f.info)
+		if f.astray {
+			f.out.Gap("the place that was named is not one of this run; it is shown from its start")
+		}
+	case RecordStep, RecordDecision:
+		var p stepPayload
+		if err = v.load(i, &p); err == nil {
+			at()
+			f.out.Step(p.step())
+		}
+	case RecordReleased:
+		var p releasedPayload
+		if err = v.load(i, &p); err == nil {
+			from := max(f.at.offset, p.From)
+			reached.offset = max(f.at.offset, p.To)
+			at()
+			if from < p.To {
+				f.out.Text(p.Text[from-p.From:])
+			}
+		}
+	case RecordInteractionOpened:
+		var p openedPayload
+		if !open {
+			break
+		}
+		if err = v.load(i, &p); err == nil {
+			at()
+			past := past{opened: &p}
+			f.out.Asked(past.interaction(f.run))
+		}
+	case RecordRunEnded:
+		at()
+		f.ended(v, i)
+		return true
+	}
+	f.at = reached
+	if err != nil && !f.gap {
+		f.gap = true
+		f.out.Gap("events of this run are not kept any more")
+	}
+	return false
+}
+
+func (f *follower) ended(v *view, i int) {
+	p := endedPayload{State: Completed}
+	_ = v.load(i, &p)
+	if p.State == Failed {
+		f.out.Failed(p.Failure)
+	}
+	f.out.Ended(f.info)
+}

@@ -1,0 +1,579 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"weir/abi"
+	"weir/host/fault"
+)
+
+// Keeper keeps the runs that wait for a person, at all replicas of one store,
+// and takes a run on when its answer is there:
+//
+//	engine parks ─► waiting ─┬─ answered  ─► claim ─► resume ─► waits again, or has ended
+//	   (log)                 ├─ expired   ─►
+//	                         └─ client left: cancelled, or kept without a listener
+//
+// Of everybody who answers at the same place of a log one wins, by appending
+// first; of all replicas that would go on with the run one does, by claiming
+// it. Between these two the replica with the client's stream has a head start.
+type Keeper struct {
+	engines Engines
+	log     Log
+	index   Index
+	opts    KeeperOptions
+
+	life context.Context
+	end  context.CancelCauseFunc
+	work sync.WaitGroup
+
+	mu       sync.Mutex
+	waiting  map[string]*waiting // by run
+	running  map[string]*live    // by run
+	bells    map[string]chan struct{}
+	stopped  bool
+	draining bool
+}
+
+// Engines are the engines of all generations that a run may have begun with.
+type Engines interface {
+	// Engine returns the engine of a generation, "" for the current one, and
+	// what to call when it is not needed any more. Gone means that what the
+	// generation was made of does not exist any more.
+	Engine(ctx context.Context, generation string) (*Engine, func(), error)
+	// Kept reports whether Engine would find the generation.
+	Kept(ctx context.Context, generation string) (bool, error)
+}
+
+// Index is what a keeper shares with those of other replicas beside the logs.
+type Index interface {
+	Get(ctx context.Context, key string) ([]byte, error)
+	Put(ctx context.Context, key string, data []byte, ttl time.Duration) error
+	Delete(ctx context.Context, key string) error
+	Keys(ctx context.Context, prefix string) ([]string, error)
+	// Changes yields the logs with the prefix that are appended to from now on,
+	// with their positions. It may leave out all but the last of a log.
+	Changes(ctx context.Context, prefix string) iter.Seq2[Change, error]
+}
+
+// Change says that a log has reached a position.
+type Change struct {
+	Log      string
+	Position int64
+}
+
+// KeeperOptions are a keeper's settings.
+type KeeperOptions struct {
+	// Replica names this process; never used again by another. Default: a
+	// random name.
+	Replica string
+	// Alone says that no other process uses the store, so whoever else is named
+	// there has died.
+	Alone bool
+	// Park keeps a waiting run whose client leaves; else it is cancelled.
+	Park bool
+	// MaxPending bounds the questions that wait here, 1024 by default.
+	MaxPending int
+	// KeepEvents is how long the events of an ended run are shown, 15 m by default.
+	KeepEvents time.Duration
+	// Preference is the head start of the replica with the stream, 200 ms by
+	// default.
+	Preference time.Duration
+	// Lease is how long a replica counts as alive that says nothing, 6 s by
+	// default. Too short, and a busy replica loses its runs.
+	Lease time.Duration
+	// Note is what the replica's lease says; default an empty object.
+	Note func() []byte
+	// Logger receives what went wrong, without any text of a request.
+	Logger *slog.Logger
+	// Now and NewID are the clock and the source of ids, for tests.
+	Now   func() time.Time
+	NewID func() string
+}
+
+func (o KeeperOptions) withDefaults() KeeperOptions {
+	if o.NewID == nil {
+		o.NewID = uuid.NewString
+	}
+	if o.Replica == "" {
+		o.Replica = uuid.NewString()
+	}
+	if o.MaxPending == 0 {
+		o.MaxPending = 1024
+	}
+	if o.KeepEvents == 0 {
+		o.KeepEvents = 15 * time.Minute
+	}
+	if o.Preference == 0 {
+		o.Preference = 200 * time.Millisecond
+	}
+	if o.Lease == 0 {
+		o.Lease = 6 * time.Second
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Note == nil {
+		o.Note = func() []byte { return []byte("{}") }
+	}
+	return o
+}
+
+// waiting is a run that waits at this replica. Whoever takes it out of the map
+// decides its fate.
+type waiting struct {
+	parked Parked
+	ctx    context.Context // of the client; nil without one
+	out    Observer
+	over   func() // nothing more is shown to the client
+
+	unfollow func() bool
+	timer    *time.Timer
+}
+
+// NewKeeper returns a keeper that [Keeper.Start] sets to work.
+func NewKeeper(engines Engines, log Log, index Index, opts KeeperOptions) *Keeper {
+	k := &Keeper{engines: engines, log: log, index: index, opts: opts.withDefaults(),
+		waiting: map[string]*waiting{}, running: map[string]*live{}, bells: map[string]chan struct{}{}}
+	k.life, k.end = context.WithCancelCause(context.Background())
+	return k
+}
+
+// Pending is the number of questions that wait at this replica.
+func (k *Keeper) Pending() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.waiting)
+}
+
+func (k *Keeper) room() bool { return k == nil || k.Pending() < k.opts.MaxPending }
+
+// Run begins a run with the current policy. It returns when the run has ended
+// or waits for a person; over is called once, when nothing more is shown to
+// out, which is then or after any number of further questions.
+func (k *Keeper) Run(ctx context.Context, req Request, out Observer, over func()) {
+	engine, release, err := k.engines.Engine(ctx, "")
+	if err != nil {
+		k.opts.Logger.Error("no run can begin", "run", req.RunID, "error", err)
+		over()
+		return
+	}
+	o := engine.Run(ctx, req, out)
+	release()
+	k.settle(ctx, req.RunID, o, out, over)
+}
+
+// settle sees to what becomes of a run that an engine has left.
+func (k *Keeper) settle(ctx context.Context, id string, o Outcome, out Observer, over func()) {
+	switch {
+	case o.Parked != nil:
+		k.keep(ctx, *o.Parked, out, over)
+		return
+	case !o.Lost:
+		k.forget(id)
+	}
+	over()
+	k.ring(id)
+}
+
+// keep lets a run wait here. The question is shown when it can be answered.
+func (k *Keeper) keep(ctx context.Context, p Parked, out Observer, over func()) {
+	w := &waiting{parked: p, ctx: ctx, out: out, over: over}
+	k.add(w)
+	out.Asked(p.Interaction)
+	w.follow(ctx, k)
+}
+
+func (k *Keeper) add(w *waiting) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.waiting[w.parked.Run] = w
+	w.timer = time.AfterFunc(w.parked.Expires.Sub(k.opts.Now()), func() { k.expire(w) })
+	k.ringLocked(w.parked.Run)
+}
+
+// follow notices when the client leaves, from when it has the question on.
+func (w *waiting) follow(ctx context.Context, k *Keeper) {
+	stop := context.AfterFunc(ctx, func() { k.left(w, context.Cause(ctx)) })
+	k.mu.Lock()
+	w.unfollow = stop
+	draining := k.draining
+	k.mu.Unlock()
+	if draining {
+		k.detach(w, true)
+	}
+}
+
+// take takes a run out, once. It reports whether it was there.
+func (k *Keeper) take(w *waiting) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.waiting[w.parked.Run] != w {
+		return false
+	}
+	delete(k.waiting, w.parked.Run)
+	w.timer.Stop()
+	if w.unfollow != nil {
+		w.unfollow()
+	}
+	return true
+}
+
+// find returns the run that waits here under this name.
+func (k *Keeper) find(run string) *waiting {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.waiting[run]
+}
+
+// left is called when a waiting run's client has left, or the host drains.
+func (k *Keeper) left(w *waiting, cause error) {
+	drain := fault.CodeOf(cause) == CodeDrain
+	if !drain && !k.opts.Park && k.do(func() { k.cancel(w) }) {
+		return
+	}
+	k.detach(w, drain)
+}
+
+// do runs work that Stop waits for; after Stop it does nothing.
+func (k *Keeper) do(f func()) (done bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.stopped {
+		k.work.Go(f)
+	}
+	return !k.stopped
+}
+
+// Drain ends the streams of waiting runs, which wait on without them, and those
+// of runs that begin to wait from now on.
+func (k *Keeper) Drain() {
+	k.mu.Lock()
+	k.draining = true
+	var all []*waiting
+	for _, w := range k.waiting {
+		all = append(all, w)
+	}
+	k.mu.Unlock()
+	for _, w := range all {
+		k.detach(w, true)
+	}
+}
+
+// detach lets a run wait without its stream. With tell the client is told that
+// nothing more comes.
+func (k *Keeper) detach(w *waiting, tell bool) {
+	k.mu.Lock()
+	here := k.waiting[w.parked.Run] == w && w.out != nil
+	out, over := w.out, w.over
+	if here {
+		w.out, w.over, w.ctx = nil, nil, nil
+	}
+	k.mu.Unlock()
+	if !here {
+		return
+	}
+	if tell {
+		out.Ended(w.parked.Info)
+	}
+	over()
+}
+
+// cancel ends a waiting run whose client has left.
+func (k *Keeper) cancel(w *waiting) {
+	if !k.take(w) {
+		return
+	}
+	j, err := read(k.life, k.log, w.parked.Run)
+	if err == nil {
+		err = k.finish(j, RecordInteractionCancelled, w.parked.ID, endedPayload{State: Cancelled})
+	}
+	switch {
+	case err == nil:
+		k.forget(w.parked.Run)
+		w.over()
+		k.ring(w.parked.Run)
+	case fault.Of(err) == fault.Conflict: // somebody has answered before
+		k.goOn(w)
+	default:
+		k.opts.Logger.Error("a run whose client left is not cancelled in the log", "run", w.parked.Run, "error", err)
+		w.over()
+	}
+}
+
+// finish ends a run that waits: what became of its question, and its end.
+func (k *Keeper) finish(j *journal, kind, interaction string, end endedPayload) error {
+	if kind != "" {
+		if err := j.add(kind, resolvedPayload{ID: interaction}, true); err != nil {
+			return err
+		}
+	}
+	if err := j.add(RecordRunEnded, end, true); err != nil {
+		return err
+	}
+	return j.close(k.life, k.log, k.opts.NewID)
+}
+
+// expire records that nobody answered in time, and lets the run go on.
+func (k *Keeper) expire(w *waiting) {
+	k.do(func() {
+		if !k.take(w) {
+			return
+		}
+		if err := k.resolve(k.life, w.parked.Run, w.parked.ID, RecordInteractionExpired, nil); err != nil && fault.Of(err) != fault.NotFound {
+			k.opts.Logger.Error("an expiry is not in the log", "run", w.parked.Run, "error", err)
+		}
+		k.goOn(w)
+	})
+}
+
+// resolve appends what became of a run's open question. NotFound means that it
+// is not open any more.
+func (k *Keeper) resolve(ctx context.Context, run, interaction, kind string, answer abi.Raw) error {
+	for {
+		j, p, err := k.open(ctx, run)
+		if err != nil {
+			return err
+		}
+		if p.opened.ID != interaction {
+			return errNoInteraction
+		}
+		if err := j.add(kind, resolvedPayload{ID: interaction, Answer: answer}, true); err != nil {
+			return err
+		}
+		err = j.flush(ctx, k.log, k.opts.NewID, false)
+		if fault.Of(err) != fault.Conflict {
+			return err
+		}
+	}
+}
+
+// errNoInteraction is the answer for everything that is not there.
+var errNoInteraction = fault.New(fault.NotFound, "no pending interaction with that id")
+
+// open reads a run that waits for an answer; NotFound when it does not.
+func (k *Keeper) open(ctx context.Context, run string) (*journal, *past, error) {
+	j, err := read(ctx, k.log, run)
+	if fault.Of(err) == fault.NotFound || fault.Of(err) == fault.Invalid {
+		return nil, nil, errNoInteraction
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	j.now = k.opts.Now
+	p, err := j.question(ctx, k.log)
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.ended != nil || !p.open {
+		return nil, nil, errNoInteraction
+	}
+	return j, p, nil
+}
+
+// question reads no more of a log than where its last question stands.
+func (j *journal) question(ctx context.Context, log Log) (*past, error) {
+	p := &past{}
+	for i := range j.entries {
+		switch j.entries[i].Kind {
+		case RecordInteractionOpened, RecordInteractionAnswered, RecordInteractionCancelled, RecordInteractionExpired:
+			if err := p.take(ctx, log, j, i); err != nil {
+				return nil, err
+			}
+		case RecordRunEnded:
+			p.ended = &endedPayload{}
+		}
+	}
+	return p, nil
+}
+
+// Answer gives a person's answer to a run. Accept holds it against the prompt
+// and returns it as the log keeps it. Errors: NotFound when no such question is
+// open, Denied when it is another one's, what accept says, Gone when the run
+// cannot go on. It does not wait for the run.
+func (k *Keeper) Answer(ctx context.Context, user, run, interaction string,
+	accept func(kind string, prompt abi.Raw) (abi.Raw, error)) error {
+
+	w := k.find(run)
+	i, generation, err := k.asked(ctx, w, run)
+	switch {
+	case err != nil:
+		return err
+	case i.ID != interaction || !k.opts.Now().Before(i.Expires):
+		return errNoInteraction
+	case i.Owner != user:
+		return fault.New(fault.Denied, "this approval was not addressed to the authenticated user")
+	}
+	answer, err := accept(i.Kind, i.Prompt)
+	if err != nil {
+		return err
+	}
+	if kept, err := k.engines.Kept(ctx, generation); err != nil {
+		return err
+	} else if !kept {
+		k.do(func() { k.lose(run, w) })
+		return fault.New(fault.Gone, "the run this interaction belonged to has ended")
+	}
+	if err := k.resolve(ctx, run, interaction, RecordInteractionAnswered, answer); err != nil {
+		return err
+	}
+	k.deliver(run, w)
+	return nil
+}
+
+// asked returns a run's open question and its generation.
+func (k *Keeper) asked(ctx context.Context, w *waiting, run string) (Interaction, string, error) {
+	if w != nil {
+		return w.parked.Interaction, w.parked.Generation, nil
+	}
+	j, p, err := k.open(ctx, run)
+	if err != nil {
+		return Interaction{}, "", err
+	}
+	return p.interaction(run), j.generation, nil
+}
+
+// deliver takes on a run that has just been answered: at once where it waits,
+// else when the replica with its stream has had its time.
+func (k *Keeper) deliver(run string, w *waiting) {
+	if w != nil {
+		if k.take(w) && !k.do(func() { k.goOn(w) }) && w.out != nil {
+			w.out.Ended(w.parked.Info) // the host stops; another replica goes on
+			w.over()
+		}
+		return
+	}
+	time.AfterFunc(k.opts.Preference, func() { k.do(func() { k.pickUp(run) }) })
+}
+
+// pickUp goes on with a run that nobody has claimed yet.
+func (k *Keeper) pickUp(run string) {
+	j, err := read(k.life, k.log, run)
+	if err != nil || j.entries[len(j.entries)-1].Kind == RecordRunClaimed {
+		return
+	}
+	if w := k.find(run); w != nil && k.take(w) {
+		k.goOn(w)
+		return
+	}
+	k.goOn(&waiting{parked: Parked{Interaction: Interaction{Run: run}, Generation: j.generation}})
+}
+
+// lose ends a run whose generation does not exist any more.
+func (k *Keeper) lose(run string, w *waiting) {
+	if w != nil && !k.take(w) {
+		return
+	}
+	j, err := read(k.life, k.log, run)
+	if err == nil {
+		err = k.finish(j, RecordInteractionCancelled, "", endedPayload{State: Failed, Reason: "its generation is gone"})
+	}
+	if err != nil {
+		k.opts.Logger.Error("a run whose generation is gone is not ended", "run", run, "error", err)
+	}
+	k.forget(run)
+	if w != nil && w.out != nil {
+		w.out.Failed(FailureRun)
+		w.out.Ended(w.parked.Info)
+		w.over()
+	}
+	k.ring(run)
+}
+
+// goOn resumes a run that somebody has taken out.
+func (k *Keeper) goOn(w *waiting) {
+	ctx, out, over := w.ctx, w.out, w.over
+	if out == nil {
+		ctx, out, over = k.life, nobody{}, func() {}
+	}
+	o, err := k.resume(ctx, w.parked, out)
+	switch {
+	case fault.Of(err) == fault.Gone:
+		k.lose(w.parked.Run, nil)
+		out.Failed(FailureRun)
+		out.Ended(w.parked.Info)
+		over()
+		return
+	case err != nil:
+		k.opts.Logger.Error("a run cannot be resumed", "run", w.parked.Run, "error", err)
+		out.Failed(FailureRun)
+		out.Ended(w.parked.Info)
+		over()
+		return
+	case o.Lost: // its client finds it again under its events
+		_ = k.index.Delete(k.life, k.key(w.parked.Run))
+		out.Ended(w.parked.Info)
+	}
+	k.settle(ctx, w.parked.Run, o, out, over)
+}
+
+func (k *Keeper) resume(ctx context.Context, p Parked, out Observer) (Outcome, error) {
+	engine, release, err := k.engines.Engine(k.life, p.Generation)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer release()
+	if err := k.announce(k.life, p.Run, p.Generation, k.opts.Now()); err != nil {
+		return Outcome{}, err
+	}
+	return engine.Resume(ctx, p.Run, k.opts.Replica, out)
+}
+
+// openRun is what the index says of a run that is not ended.
+type openRun struct {
+	Generation string `json:"generation"`
+	Expires    int64  `json:"expires"` // of its question, milliseconds
+}
+
+// Prefixes of the index's keys. The values are JSON objects with a member
+// generation.
+const (
+	OpenPrefix    = "open."    // <replica>.<run>
+	ReplicaPrefix = "replica." // <replica>
+)
+
+func (k *Keeper) key(run string) string { return OpenPrefix + k.opts.Replica + "." + run }
+
+// announce puts a run into the index, where others find it should we die. It
+// stands there before the log has the question.
+func (k *Keeper) announce(ctx context.Context, run, generation string, expires time.Time) error {
+	if k == nil {
+		return nil
+	}
+	body, err := json.Marshal(openRun{Generation: generation, Expires: expires.UnixMilli()})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logTimeout)
+	defer cancel()
+	return k.index.Put(ctx, k.key(run), body, 0)
+}
+
+// forget takes an ended run out of the index.
+func (k *Keeper) forget(run string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(k.life), logTimeout)
+	defer cancel()
+	if err := k.index.Delete(ctx, k.key(run)); err != nil {
+		k.opts.Logger.Warn("an ended run is still in the index", "run", run, "error", err)
+	}
+}
+
+// nobody is where a run shows itself that no client listens to.
+type nobody struct{}
+
+func (nobody) Started(Info)      {}
+func (nobody) Step(Step)         {}
+func (nobody) Text(string)       {}
+func (nobody) Asked(Interaction) {}
+func (nobody) Failed(Failure)    {}
+func (nobody) Ended(Info)        {}

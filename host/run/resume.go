@@ -1,0 +1,261 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"weir/abi"
+	"weir/host/fault"
+)
+
+// past is what the log of a parked run tells.
+type past struct {
+	started startedPayload
+	inputs  []input      // what the workflow was given, in order
+	actions []abi.Action // what it answered; the last one is the one in progress
+	said    []string     // everything that went into the sink, in order
+	results []abi.ToolResult
+	parked  parkedPayload
+	given   *given
+	opened  *openedPayload // the last question
+	open    bool           // and nobody has answered it
+	ended   *endedPayload
+
+	released string
+}
+
+// fold reads a run's log.
+func fold(ctx context.Context, log Log, j *journal) (*past, error) {
+	p := &past{}
+	for i := range j.entries {
+		if err := p.take(ctx, log, j, i); err != nil {
+			return nil, err
+		}
+	}
+	if p.started.StepID == "" {
+		return nil, fault.New(fault.Internal, "run %s: the log does not begin with the run's start", j.run)
+	}
+	return p, nil
+}
+
+func (p *past) take(ctx context.Context, log Log, j *journal, i int) error {
+	load := func(into any) error { return j.load(ctx, log, i, into) }
+	switch j.entries[i].Kind {
+	case RecordRunStarted:
+		return load(&p.started)
+	case RecordEvent:
+		return p.takeEvent(load)
+	case RecordAction:
+		var a abi.Action
+		err := load(&a)
+		p.actions = append(p.actions, a)
+		return err
+	case RecordSaid:
+		var said saidPayload
+		err := load(&said)
+		p.said = append(p.said, said.Text)
+		return err
+	case RecordReleased:
+		var r releasedPayload
+		err := load(&r)
+		p.released += r.Text
+		return err
+	case RecordResult:
+		var r resultPayload
+		err := load(&r)
+		p.results, p.given = append(p.results, r.Result), nil
+		return err
+	case RecordParked:
+		return load(&p.parked)
+	case RecordInteractionOpened:
+		return p.takeOpened(load)
+	case RecordInteractionAnswered:
+		var r resolvedPayload
+		err := load(&r)
+		p.resolve(r.Answer)
+		return err
+	case RecordInteractionExpired:
+		p.resolve(expired)
+	case RecordInteractionCancelled:
+		p.resolve(nil)
+	case RecordActionClaims:
+		var c claimsPayload
+		err := load(&c)
+		p.gate().claims = c.Claims
+		return err
+	case RecordActionSettled:
+		var s settledPayload
+		err := load(&s)
+		p.gate().result = s.Result
+		return err
+	case RecordRunEnded:
+		p.ended = new(endedPayload)
+		return load(p.ended)
+	}
+	return nil
+}
+
+func (p *past) takeEvent(load func(any) error) error {
+	var in input
+	if err := load(&in); err != nil {
+		return err
+	}
+	if n := len(p.actions); n > 0 && in.Event.Type == abi.EventModel {
+		if req := p.actions[n-1].Request; req != nil && req.Stream {
+			p.said = append(p.said, in.Event.Text)
+		}
+	}
+	p.inputs = append(p.inputs, in)
+	p.results, p.given = nil, nil
+	return nil
+}
+
+func (p *past) takeOpened(load func(any) error) error {
+	p.opened, p.open = new(openedPayload), true
+	if err := load(p.opened); err != nil {
+		return err
+	}
+	g := p.gate()
+	g.gate, g.step = p.opened.Gate, p.opened.Step
+	g.shown = append(g.shown, p.opened.Shown)
+	return nil
+}
+
+func (p *past) resolve(answer abi.Raw) {
+	p.open = false
+	g := p.gate()
+	g.answers = append(g.answers, answer)
+}
+
+func (p *past) gate() *given {
+	if p.given == nil {
+		p.given = &given{}
+	}
+	return p.given
+}
+
+// interaction is the question that waits.
+func (p *past) interaction(run string) Interaction {
+	return Interaction{Run: run, ID: p.opened.ID, Kind: p.opened.Kind, Prompt: p.opened.Prompt,
+		Owner: p.opened.Owner, Expires: time.UnixMilli(p.opened.Expires)}
+}
+
+// Resume takes over a run whose question is answered, or whose replica has
+// died, and goes on with it as [Engine.Run] does. The engine is that of the
+// run's own generation. Outcome.Lost means that somebody else was first. An
+// approved change is executed whether the client is there or not; only then
+// does the end of ctx end the run.
+func (e *Engine) Resume(ctx context.Context, id, replica string, out Observer) (Outcome, error) {
+	j, err := read(ctx, e.deps.Log, id)
+	if err != nil {
+		return Outcome{}, err
+	}
+	p, err := fold(ctx, e.deps.Log, j)
+	switch {
+	case err != nil:
+		return Outcome{}, err
+	case p.ended != nil || p.open:
+		return Outcome{Lost: true}, nil
+	}
+	j.now, j.reached, j.digests = e.opts.Now, e.opts.Reached, e.opts.Digests
+	j.epoch++
+	if err := j.add(RecordRunClaimed, claimedPayload{Replica: replica}, true); err != nil {
+		return Outcome{}, err
+	}
+	if err := j.flush(ctx, e.deps.Log, e.opts.NewID, false); err != nil {
+		if fault.Of(err) == fault.Conflict {
+			return Outcome{Lost: true}, nil
+		}
+		return Outcome{}, err
+	}
+	policy, release := e.deps.Policy()
+	defer release()
+	r := e.revive(ctx, p, policy, j, out)
+	defer r.stop()
+	return r.end(*r.goOn(ctx, p)), nil
+}
+
+// revive is begin for a run that has a past.
+func (e *Engine) revive(ctx context.Context, p *past, policy Policy, j *journal, out Observer) *run {
+	s := &p.started
+	r := &run{Engine: e, policy: policy, state: AwaitingApproval, stamped: s.Call, given: p.given,
+		before: time.Duration(p.parked.ElapsedMS) * time.Millisecond, budgetTold: p.parked.Told,
+		req: Request{Principal: Principal{UserID: s.Principal, Pseudonym: s.Pseudonym, Roles: s.Roles},
+			RequestID: s.RequestID, RequestIDSource: s.Source, Contract: s.Contract, RunID: j.run, Turns: s.Request},
+		info: Info{RunID: j.run, StepID: s.StepID, TraceID: s.TraceID, RequestID: s.RequestID, Generation: s.Generation},
+	}
+	r.open(ctx, s.Traceparent)
+	r.equip(out, j)
+	r.out.replaying(p.released)
+	r.budget.toolCalls, r.budget.modelCalls, r.budget.steps = p.parked.ToolCalls, p.parked.ModelCalls, p.parked.Steps
+	return r
+}
+
+// goOn brings the run back to where it was and on from there.
+func (r *run) goOn(ctx context.Context, p *past) *ending {
+	if p.given == nil || p.given.gate != gateAction {
+		r.attach(ctx) // else only when the change is settled
+	}
+	r.enter(Running)
+	action, err := r.refold(p)
+	if err == nil {
+		err = r.resay(p)
+	}
+	if err != nil {
+		return r.failed(err)
+	}
+	var event abi.Event
+	var end *ending
+	if action.Type == abi.ActionTools {
+		event, end = r.performTools(action.Calls, p.results)
+	} else {
+		event, end = r.perform(action)
+	}
+	if p.given != nil && p.given.gate == gateAction {
+		r.attach(ctx)
+	}
+	if end == nil {
+		end = r.advance(event)
+	}
+	return end
+}
+
+// refold gives the workflow its events again. It must answer as it did.
+func (r *run) refold(p *past) (last abi.Action, err error) {
+	if len(p.actions) == 0 || len(p.actions) != len(p.inputs) {
+		return last, fault.New(fault.Internal, "the log has %d events and %d actions", len(p.inputs), len(p.actions))
+	}
+	for i, in := range p.inputs {
+		if last, err = r.thread.step(r.ctx, in); err != nil {
+			return last, err
+		}
+		if !sameAction(last, p.actions[i]) {
+			return last, fault.New(fault.Plugin, "workflow %s: step %d of a resumed run is another one than before", r.policy.Workflow(), i+1)
+		}
+	}
+	return last, nil
+}
+
+func sameAction(a, b abi.Action) bool {
+	x, err1 := json.Marshal(a)
+	y, err2 := json.Marshal(b)
+	return err1 == nil && err2 == nil && slices.Equal(x, y)
+}
+
+// resay gives the sink again what went into it. What it releases must begin
+// with what the client has.
+func (r *run) resay(p *past) error {
+	r.sink = r.guards.Sink()
+	for _, text := range p.said {
+		r.sink.Push(text)
+	}
+	if err := r.sink.Sync(r.ctx); err != nil {
+		return err
+	}
+	if r.out.hasDiverged() {
+		return fault.New(fault.Plugin, "the guards of a resumed run release another text than before")
+	}
+	return nil
+}
