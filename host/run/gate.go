@@ -191,7 +191,7 @@ func (r *run) next(proposal Proposal, g *given) (ProposalStep, error) {
 
 // claim makes the claims durable, and that they are about to be sent.
 func (r *run) claim(claims abi.Raw) error {
-	r.out.record(RecordActionClaims, claimsPayload{Claims: claims}, true)
+	r.out.record(RecordActionClaims, claimsPayload{Claims: claims}, false) // they name the user
 	r.out.record(RecordActionSent, struct{}{}, true)
 	return r.flush()
 }
@@ -281,6 +281,13 @@ func (r *run) question(ask *abi.AskHuman) (Prompt, error) {
 			return Prompt{}, err
 		}
 		*text = guarded
+	}
+	for _, o := range ask.Options { // they come back as they are
+		for _, mark := range []string{o.ID, o.Value} {
+			if guarded, err := r.guarded(mark); err != nil || guarded != mark {
+				return Prompt{}, fault.New(fault.Plugin, "ask: an option holds text that may not be shown")
+			}
+		}
 	}
 	return r.deps.People.Question(&shown)
 }
