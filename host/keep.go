@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 
 	"weir/host/approval"
 	"weir/host/config"
@@ -21,7 +22,7 @@ func (h *Host) startStore(ctx context.Context) error {
 		h.store = s
 		return nil
 	}
-	s, err := jetstream.Open(ctx, jetStreamOptions(h.cfg, h))
+	s, err := jetstream.Open(ctx, jetStreamOptions(h.cfg, h.log))
 	if err != nil {
 		return err
 	}
@@ -30,10 +31,25 @@ func (h *Host) startStore(ctx context.Context) error {
 	return nil
 }
 
-func jetStreamOptions(cfg *config.Config, h *Host) jetstream.Options {
+// InspectRun reads a run's log from the store that a configuration names, for a
+// command beside a host that does not run. Unavailable means that somebody uses
+// the state directory, or that the store does not answer.
+func InspectRun(ctx context.Context, cfg *config.Config, id string) (*run.Report, error) {
+	if cfg.Store.Backend == config.BackendMemory {
+		return nil, fault.New(fault.NotFound, "[store] backend is \"memory\": its logs end with the process; ask a running host, with WEIR_ADMIN_KEY")
+	}
+	s, err := jetstream.Open(ctx, jetStreamOptions(cfg, slog.New(slog.DiscardHandler)))
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return run.Inspect(ctx, logs{s}, id)
+}
+
+func jetStreamOptions(cfg *config.Config, log *slog.Logger) jetstream.Options {
 	c := cfg.Store
 	o := jetstream.Options{
-		Replicas: c.Replicas, MaxAge: c.Retention, AgedSpaces: "run.", Log: h.log,
+		Replicas: c.Replicas, MaxAge: c.Retention, AgedSpaces: "run.", Log: log,
 		Login: jetstream.Login{CredentialsFile: c.Credentials},
 		TLS:   jetstream.TLS{Authorities: c.TLSCA, Certificate: c.TLSCert, Key: c.TLSKey},
 	}

@@ -2,8 +2,11 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 
 	"weir/host/admin"
+	"weir/host/run"
+	"weir/host/store"
 	"weir/host/watch"
 )
 
@@ -52,7 +55,7 @@ func (h *Host) startAdmin() error {
 		return nil
 	}
 	network, address := a.Network()
-	s, err := admin.Start(controller{h.swaps}, admin.Options{Network: network, Address: address, Key: a.APIKey.Reveal(), Logger: h.log})
+	s, err := admin.Start(controller{h.swaps, h.store}, admin.Options{Network: network, Address: address, Key: a.APIKey.Reveal(), Logger: h.log})
 	if err != nil {
 		return err
 	}
@@ -62,8 +65,19 @@ func (h *Host) startAdmin() error {
 	return nil
 }
 
-// controller is the swaps as the admin listener sees them.
-type controller struct{ swaps *swaps }
+// controller is the swaps and the store as the admin listener sees them.
+type controller struct {
+	swaps *swaps
+	store store.Store
+}
+
+func (c controller) Log(ctx context.Context, id string) (json.RawMessage, error) {
+	report, err := run.Inspect(ctx, logs{c.store}, id)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(report)
+}
 
 func (c controller) Reload(ctx context.Context) (string, error) {
 	return c.swaps.do(ctx, reload, TriggerAdmin)

@@ -5,6 +5,7 @@
 //	POST /reload     read the files of the policy and make it current
 //	POST /rollback   make the previous policy current again
 //	GET  /status     what is active, what is wanted, and the last error
+//	GET  /log?run=ID a run's log, verified, without what people may not read
 //
 // It is net/http and not the service's own server: a handful of requests from
 // people who hold the key need no fast path, and the standard library listens on
@@ -36,6 +37,7 @@ const (
 	PathReload   = "/reload"
 	PathRollback = "/rollback"
 	PathStatus   = "/status"
+	PathLog      = "/log"
 )
 
 // MinKey is the least length of a key, in bytes.
@@ -60,6 +62,8 @@ type Controller interface {
 	Reload(ctx context.Context) (outcome string, err error)
 	Rollback(ctx context.Context) (outcome string, err error)
 	Status() Status
+	// Log is a run's log as one JSON object.
+	Log(ctx context.Context, run string) (json.RawMessage, error)
 }
 
 // Options are the listener's settings. All but Logger are required.
@@ -156,7 +160,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	method := http.MethodPost
 	switch r.URL.Path {
 	case PathReload, PathRollback:
-	case PathStatus:
+	case PathStatus, PathLog:
 		method = http.MethodGet
 	default:
 		answer(w, http.StatusNotFound, Reply{Error: "not found"})
@@ -194,9 +198,15 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 		reply.Outcome, err = s.control.Reload(ctx)
 	case PathRollback:
 		reply.Outcome, err = s.control.Rollback(ctx)
+	case PathLog:
+		reply.Log, err = s.control.Log(ctx, r.URL.Query().Get("run"))
 	}
 	if err != nil {
 		reply.Error = err.Error()
+	}
+	if r.URL.Path == PathLog {
+		answer(w, status(err), reply)
+		return
 	}
 	if r.URL.Path != PathStatus {
 		s.opts.Logger.Info("admin", "request", strings.TrimPrefix(r.URL.Path, "/"), "outcome", reply.Outcome)
@@ -212,6 +222,8 @@ func status(err error) int {
 		return http.StatusOK
 	}
 	switch fault.Of(err) {
+	case fault.NotFound:
+		return http.StatusNotFound
 	case fault.Conflict:
 		return http.StatusConflict
 	case fault.Unavailable:

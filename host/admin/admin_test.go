@@ -3,6 +3,7 @@ package admin
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -41,7 +42,13 @@ func (s *scripted) do(ctx context.Context, what string) (string, error) {
 
 func (s *scripted) Reload(ctx context.Context) (string, error)   { return s.do(ctx, "reload") }
 func (s *scripted) Rollback(ctx context.Context) (string, error) { return s.do(ctx, "rollback") }
-func (s *scripted) Status() Status                               { return Status{Active: Active{Generation: "g"}, InSync: true} }
+func (s *scripted) Log(_ context.Context, run string) (json.RawMessage, error) {
+	if run != "r-1" {
+		return nil, fault.New(fault.NotFound, "run: there is no log")
+	}
+	return json.RawMessage(`{"run":"r-1"}`), nil
+}
+func (s *scripted) Status() Status { return Status{Active: Active{Generation: "g"}, InSync: true} }
 
 func start(t *testing.T, c Controller, network, address string) *Server {
 	t.Helper()
@@ -129,6 +136,9 @@ func TestRoutes(t *testing.T) {
 		{"POST", PathReload, "{}", 200, `{"outcome":"swapped"`},
 		{"POST", PathRollback, "", 200, `{"outcome":"swapped"`},
 		{"POST", PathStatus, "", 405, `{"error":"expected GET"}`},
+		{"GET", PathLog + "?run=r-1", "", 200, `{"log":{"run":"r-1"}}`},
+		{"GET", PathLog + "?run=r-2", "", 404, `{"error":"run: there is no log"}`},
+		{"POST", PathLog + "?run=r-1", "", 405, `{"error":"expected GET"}`},
 		{"GET", PathReload, "", 405, `{"error":"expected POST"}`},
 		{"GET", "/", "", 404, `{"error":"not found"}`},
 		{"POST", "/reload/", "", 404, `{"error":"not found"}`},

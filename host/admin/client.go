@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"time"
 
 	"weir/host/fault"
@@ -13,7 +14,7 @@ import (
 
 const (
 	dialTimeout = 5 * time.Second
-	maxReply    = 1 << 20
+	maxReply    = 256 << 20 // a run's log has all that was said
 )
 
 // Client asks an admin listener. It is for one command: it keeps no connection.
@@ -53,6 +54,11 @@ func (c *Client) Rollback(ctx context.Context) (Reply, error) {
 // Status asks how things stand.
 func (c *Client) Status(ctx context.Context) (Reply, error) {
 	return c.do(ctx, http.MethodGet, PathStatus)
+}
+
+// Log asks for a run's log.
+func (c *Client) Log(ctx context.Context, run string) (Reply, error) {
+	return c.do(ctx, http.MethodGet, PathLog+"?run="+url.QueryEscape(run))
 }
 
 // do returns the reply, also one that says what failed. An error means that

@@ -1,12 +1,17 @@
 package admin
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Reply answers every request. Only those with the key get a status.
 type Reply struct {
 	Outcome string `json:"outcome,omitempty"` // swapped, unchanged, held or failed
 	Error   string `json:"error,omitempty"`
 	Status  Status `json:"status,omitzero"`
+
+	Log json.RawMessage `json:"log,omitempty"`
 }
 
 // Status says which policy is active and what stands between it and the wanted
