@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -16,8 +18,12 @@ type Conversation struct {
 
 // Turn is one question and what must come of it.
 type Turn struct {
-	User   string
-	Expect Expectation
+	User    string
+	Answers []Answer // to exactly these prompts, in order
+	Expect  Expectation
+
+	// then looks further once the expectation holds. Nil: nothing more.
+	then func(context.Context, *Gateway, *transcript) error
 }
 
 // Expectation is what one stream must and must not hold. Empty fields expect
@@ -30,6 +36,10 @@ type Expectation struct {
 	Answer  []string // texts in the answer
 	Absent  []string // texts nowhere in the raw bytes of the stream
 	Masked  map[string]int
+	// Function is the function step, beside those of guardrails, that must be
+	// there once; "": none. Result are texts in its compacted output.
+	Function string
+	Result   []string
 	// ModelCalls is how often exactly the agent asks its model; the guard's
 	// questions do not count.
 	ModelCalls int
@@ -47,6 +57,7 @@ func (e Expectation) check(t *transcript) []string {
 	c.that(t.failed == "", "the run failed: %s", strings.TrimSpace(t.failed))
 	e.checkDecisions(c, t)
 	e.checkCalls(c, t)
+	e.checkFunction(c, t)
 	c.that(t.modelCalls == unknown || t.modelCalls == e.ModelCalls,
 		"the agent asked its model %d times, expected %d", t.modelCalls, e.ModelCalls)
 	for _, want := range e.Answer {
@@ -115,6 +126,35 @@ func (e Expectation) checkCalls(c *checks, t *transcript) {
 	}
 	c.that(len(open) == 0, "%d tool calls have no end", len(open))
 	c.that(slices.EqualFunc(got, e.Calls, Call.same), "the tool calls are %v, expected %v", got, e.Calls)
+}
+
+// checkFunction also sees to it that its start and its end have one id.
+func (e Expectation) checkFunction(c *checks, t *transcript) {
+	var started, ended []step
+	for _, s := range t.steps {
+		switch {
+		case strings.HasPrefix(s.Name, "guardrail_"):
+		case s.Type == "FUNCTION_START":
+			started = append(started, s)
+		case s.Type == "FUNCTION_END":
+			ended = append(ended, s)
+		}
+	}
+	if e.Function == "" {
+		c.that(len(started)+len(ended) == 0, "%d steps of functions were not expected", len(started)+len(ended))
+		return
+	}
+	if len(started) != 1 || len(ended) != 1 || started[0].ID != ended[0].ID || started[0].Name != e.Function || ended[0].Name != e.Function {
+		c.that(false, "expected one start and one end of %s with one id, got %d and %d steps", e.Function, len(started), len(ended))
+		return
+	}
+	var output bytes.Buffer
+	if json.Compact(&output, ended[0].Payload.Data.Output) != nil {
+		output.Reset() // it lacks everything
+	}
+	for _, want := range e.Result {
+		c.that(strings.Contains(output.String(), want), "the result of %s lacks %s", e.Function, want)
+	}
 }
 
 func (a Call) same(b Call) bool {

@@ -86,14 +86,9 @@ func (g *Gateway) converse(ctx context.Context, c Conversation) (failures int) {
 	for _, t := range c.Turns {
 		history = append(history, chatMessage{"user", t.User})
 		g.print.user(t.User)
-		seen, err := g.turn(ctx, history)
+		seen, err := g.turn(ctx, history, t.Answers)
 		g.print.endAnswer()
-		var failed []string
-		if err != nil {
-			failed = []string{err.Error()}
-		} else {
-			failed = t.Expect.check(seen)
-		}
+		failed := g.judge(ctx, t, seen, err)
 		for _, f := range failed {
 			g.print.failure(f)
 		}
@@ -108,13 +103,30 @@ func (g *Gateway) converse(ctx context.Context, c Conversation) (failures int) {
 	return failures
 }
 
+// judge returns one line for everything that is not as it should be.
+func (g *Gateway) judge(ctx context.Context, t Turn, seen *transcript, err error) []string {
+	if err != nil {
+		return []string{err.Error()}
+	}
+	failed := t.Expect.check(seen)
+	if seen.prompts != len(t.Answers) {
+		failed = append(failed, fmt.Sprintf("the agent asked a person %d times, expected %d", seen.prompts, len(t.Answers)))
+	}
+	if t.then != nil && len(failed) == 0 {
+		if err := t.then(ctx, g, seen); err != nil {
+			failed = append(failed, err.Error())
+		}
+	}
+	return failed
+}
+
 type chatMessage struct {
 	Role    string `json:"role"`
 	Content string `json:"content"`
 }
 
 // turn sends one request and reads its stream to the end.
-func (g *Gateway) turn(ctx context.Context, messages []chatMessage) (*transcript, error) {
+func (g *Gateway) turn(ctx context.Context, messages []chatMessage, answers []Answer) (*transcript, error) {
 	ctx, cancel := context.WithTimeout(ctx, g.opts.Timeout)
 	defer cancel()
 	before := 0
@@ -130,7 +142,7 @@ func (g *Gateway) turn(ctx context.Context, messages []chatMessage) (*transcript
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 2000)) // the status says enough
 		return nil, fmt.Errorf("the agent answered %d: %s", resp.StatusCode, bytes.TrimSpace(text))
 	}
-	seen := &transcript{modelCalls: unknown}
+	seen := &transcript{modelCalls: unknown, respond: g.answerer(ctx, answers)}
 	if err := seen.read(resp.Body, g.print); err != nil {
 		return seen, fmt.Errorf("the stream broke: %w", err)
 	}

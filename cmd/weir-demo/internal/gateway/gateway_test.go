@@ -113,6 +113,7 @@ func TestCurl(t *testing.T) {
 func FuzzTranscript(f *testing.F) {
 	f.Add("intermediate_data: {\"id\":\"a\",\"type\":\"TOOL_END\",\"payload\":{\"data\":{\"output\":1}}}\n\ndata: {\"value\":\"x\"}\n\n{\"error\":\"x\"}\n\n")
 	f.Add("data: 1\n\n: ping\n\ndata:")
+	f.Add("event: interaction_required\ndata: {\"execution_id\":\"e\",\"interaction_id\":\"i\",\"prompt\":{\"input_type\":\"radio\",\"options\":[{}]}}\n\n")
 	f.Fuzz(func(t *testing.T, stream string) {
 		seen := &transcript{}
 		var out bytes.Buffer

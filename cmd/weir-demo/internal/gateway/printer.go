@@ -51,7 +51,7 @@ func (p *printer) text(fragment string) {
 		fmt.Fprintf(p.out, "  %-9s ", "answer")
 		p.open = true
 	}
-	fmt.Fprint(p.out, strings.ReplaceAll(printable(fragment), "\n", "\n"+strings.Repeat(" ", 12)))
+	fmt.Fprint(p.out, indent(printable(fragment)))
 }
 
 func (p *printer) endAnswer() {
@@ -67,13 +67,35 @@ func (p *printer) step(s step) {
 		p.line("call", fmt.Sprintf("%s %s", s.tool(), printable(string(s.Payload.Data.Input))))
 	case "TOOL_END":
 		p.line("result", p.paint(dim, fmt.Sprintf("%s %s", s.tool(), short(string(s.Payload.Data.Output)))))
+	case "FUNCTION_START":
+		if !strings.HasPrefix(s.Name, "guardrail_") {
+			p.line("proposal", fmt.Sprintf("%s %s", printable(s.Name), short(string(s.Payload.Data.Input))))
+		}
 	case "FUNCTION_END":
 		var d decision
-		if strings.HasPrefix(s.Name, "guardrail_") && json.Unmarshal(s.Payload.Data.Output, &d) == nil {
+		if !strings.HasPrefix(s.Name, "guardrail_") {
+			p.line("result", p.paint(dim, fmt.Sprintf("%s %s", printable(s.Name), short(string(s.Payload.Data.Output)))))
+		} else if json.Unmarshal(s.Payload.Data.Output, &d) == nil {
 			p.line("decision", p.paint(dim, s.Name+": ")+p.outcome(d))
 		}
 	}
 }
+
+// prompt shows a question as a person would see it, with what they do.
+func (p *printer) prompt(q prompt, chosen, said string) {
+	p.line("asks", indent(printable(q.Text)))
+	for _, o := range q.Options {
+		mark := "○"
+		if o.ID == chosen {
+			mark = "●"
+		}
+		p.line("", mark+" "+printable(o.Label)+"  "+p.paint(dim, printable(o.Description)))
+	}
+	p.line("person", p.paint(cyan, printable(said)))
+}
+
+// indent lets the lines after the first begin where that one does.
+func indent(text string) string { return strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 12)) }
 
 func (p *printer) outcome(d decision) string {
 	text := d.Outcome

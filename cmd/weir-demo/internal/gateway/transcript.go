@@ -22,6 +22,9 @@ type transcript struct {
 	texts  []string
 	failed string // the message of the error block
 
+	prompts int                     // questions to a person
+	respond func(interaction) error // answers one while the stream waits; nil: nobody is there
+
 	modelCalls int // that the agent made meanwhile, or unknown
 }
 
@@ -101,7 +104,7 @@ func (t *transcript) take(block string, p *printer) error {
 	switch {
 	case block == "":
 	case strings.HasPrefix(block, "event: interaction_required"):
-		return fmt.Errorf("the agent asks a person, which this demo never needs")
+		return t.ask(block)
 	case strings.HasPrefix(block, "intermediate_data:"):
 		s := step{afterTexts: len(t.texts)}
 		if err := json.Unmarshal([]byte(strings.TrimPrefix(block, "intermediate_data:")), &s); err != nil {
@@ -127,4 +130,18 @@ func (t *transcript) take(block string, p *printer) error {
 		p.failure("the agent reports: " + e.Message)
 	}
 	return nil
+}
+
+// ask hands a question to the person. Its data is one line (2.5).
+func (t *transcript) ask(block string) error {
+	t.prompts++
+	_, data, _ := strings.Cut(block, "\n")
+	var i interaction
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(data, "data:")), &i); err != nil || i.ExecutionID == "" || i.InteractionID == "" {
+		return fmt.Errorf("an interaction is not {\"execution_id\", \"interaction_id\", \"prompt\"}")
+	}
+	if t.respond == nil {
+		return fmt.Errorf("the agent asks a person, and nobody is there")
+	}
+	return t.respond(i)
 }

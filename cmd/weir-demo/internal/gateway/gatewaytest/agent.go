@@ -25,6 +25,11 @@ const (
 
 // Agent returns the agent. It calls ask whenever a host would ask its model.
 func Agent(variant, key string, ask func()) http.Handler {
+	return AgentWith(variant, key, ask, nil)
+}
+
+// AgentWith returns an agent with approvals; nil is none.
+func AgentWith(variant, key string, ask func(), approvals *Approvals) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.HasPrefix(r.URL.Path, "/health"):
@@ -32,13 +37,15 @@ func Agent(variant, key string, ask func()) http.Handler {
 		case r.Header.Get("Authorization") != "Bearer "+key || r.Header.Get("x-authenticated-user-id") == "":
 			w.WriteHeader(http.StatusUnauthorized)
 			_, _ = w.Write([]byte(`{"error":"invalid or missing internal API key"}`))
+		case strings.HasPrefix(r.URL.Path, "/executions/") && approvals != nil:
+			approvals.serve(w, r, variant)
 		default:
-			serve(w, r, variant, ask)
+			serve(w, r, &script{w: w, variant: variant, ask: ask, approvals: approvals, requestID: r.Header.Get("x-request-id"), done: r.Context().Done()})
 		}
 	})
 }
 
-func serve(w http.ResponseWriter, r *http.Request, variant string, ask func()) {
+func serve(w http.ResponseWriter, r *http.Request, s *script) {
 	var body struct {
 		Messages []struct{ Role, Content string }
 	}
@@ -47,7 +54,6 @@ func serve(w http.ResponseWriter, r *http.Request, variant string, ask func()) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	s := &script{w: w, variant: variant, ask: ask}
 	s.play(body.Messages[len(body.Messages)-1].Content)
 }
 
@@ -55,6 +61,10 @@ type script struct {
 	w       http.ResponseWriter
 	variant string
 	ask     func()
+
+	approvals *Approvals // nil: changes are not proposed
+	requestID string
+	done      <-chan struct{} // the client has left
 }
 
 func (s *script) play(question string) {
@@ -69,6 +79,11 @@ func (s *script) play(question string) {
 		return
 	}
 	switch {
+	case strings.Contains(question, "raise TKT-1001") && s.approvals != nil:
+		s.change()
+	case strings.Contains(question, "history of ticket TKT-1001"):
+		s.run("get_ticket", `{"ticket_id":"TKT-1001"}`, `{"ticket":{}}`, `{"outcome":"passed","masked_entities":{}}`,
+			"Status: open, priority: high\nHistory, newest first (4):", "\n- Priority changed from medium to high after a person approved it.")
 	case strings.Contains(question, "Ignore"):
 		s.refuse()
 	case strings.Contains(question, "GR-REGEX"):
@@ -147,6 +162,11 @@ func (s *script) text(value string) {
 	if err != nil {
 		panic(err) // a string always marshals
 	}
-	_, _ = fmt.Fprintf(s.w, "data: %s\n\n", b)
+	s.write(fmt.Sprintf("data: %s\n\n", b))
+}
+
+// write sends a block at once.
+func (s *script) write(block string) {
+	_, _ = fmt.Fprint(s.w, block)
 	_ = http.NewResponseController(s.w).Flush() // the client may have left
 }
