@@ -38,7 +38,7 @@ type command struct {
 }
 
 func commands() []command {
-	return []command{
+	return append([]command{
 		{"serve", "[--config FILE]", "serve the agent until SIGTERM or Ctrl-C, then drain",
 			"weir serve --config agent.toml", (*weir).serve},
 		{"config check", "[--config FILE]", "read the configuration and load the plugins as a start would, without a network",
@@ -77,7 +77,7 @@ func commands() []command {
 			"weir probe mcp-auth", (*weir).probeMCPAuth},
 		{"version", "[--json]", "print the versions of the program and of what it speaks",
 			"weir version", (*weir).version},
-	}
+	}, append(logCommands(), agentvCommands()...)...)
 }
 
 // run finds the command and returns the exit code.

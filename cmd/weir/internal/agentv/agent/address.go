@@ -3,6 +3,7 @@ package agent
 import (
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -154,11 +155,16 @@ func split(text string) ([]string, error) {
 	return words, nil
 }
 
-// String is the address for people and ledgers, without what a URL may carry of
-// credentials.
+// String is the address for people and ledgers, without what may carry
+// credentials: a URL's user and query, and a command's options.
 func (a Address) String() string {
 	switch a.Protocol {
 	case Local:
+		for i, word := range a.Command {
+			if strings.HasPrefix(word, "-") {
+				return strings.Join(append(slices.Clone(a.Command[:i]), "…"), " ")
+			}
+		}
 		return strings.Join(a.Command, " ")
 	case Socket:
 		return a.Network + ":" + a.Target

@@ -32,7 +32,7 @@ func TestParseAddress(t *testing.T) {
 		{"socket://unix:/a/b", "", socket("unix", "/a/b"), "unix:/a/b"},
 		{"socket://tcp:localhost:1", "", socket("tcp", "localhost:1"), "tcp:localhost:1"},
 		{"localhost:1", "socket", socket("tcp", "localhost:1"), "tcp:localhost:1"},
-		{"python3 agent.py --x", "", local("python3", "agent.py", "--x"), "python3 agent.py --x"},
+		{"python3 agent.py --x", "", local("python3", "agent.py", "--x"), "python3 agent.py …"},
 		{"local://python3 agent.py", "", local("python3", "agent.py"), "python3 agent.py"},
 		{"http://x", "local", local("http://x"), "http://x"},
 		{`a 'b c' "d \"e\" \n" f\ g '' x"y"'z'`, "", local("a", "b c", `d "e" \n`, "f g", "", "xyz"), `a b c d "e" \n f g  xyz`},

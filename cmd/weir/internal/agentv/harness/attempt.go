@@ -130,7 +130,7 @@ func (a *attempt) node(ctx context.Context, n scenario.Node) (Node, judge.Eviden
 	}
 	out.Success = reply != nil && all(out.Metrics)
 	out.Millis = time.Since(begun).Milliseconds()
-	a.ledger.Append("node_end", ledger.F("node_id", n.ID), ledger.F("attempt", a.number), ledger.F("status", status(out.Success)), ledger.F("reasons", out.Reasons))
+	a.ledger.Append("node_end", ledger.F("node_id", n.ID), ledger.F("attempt", a.number), ledger.F("status", status(out.Success)), ledger.F("reasons", append([]string{}, out.Reasons...)))
 	a.ledger.Append("subtask_end", ledger.F("subtask_id", "subtask-"+n.ID))
 	a.ledger.Append("maneuver_end", ledger.F("node_id", n.ID), ledger.F("task", n.Task), ledger.F("attempt", a.number))
 	return out, e

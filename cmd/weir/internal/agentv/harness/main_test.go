@@ -72,7 +72,11 @@ func verify(t *testing.T, s *scenario.Scenario, r *harness.Result) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := ledger.Verify(f, ledger.Evidence{Workflow: s.Workflow, Tools: s.ToolsSource, Registry: registry, Head: r.Head})
+	verifier, err := ledger.NewVerifier()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := verifier.Verify(f, ledger.Evidence{Workflow: s.Workflow, Tools: s.ToolsSource, Registry: registry, Head: r.Head})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func (r *run) start(snapshot []byte) {
 		}
 	})
 	r.ledger.Append("strategy_start", ledger.F("strategy", "pass_at_k"), ledger.F("k", r.opts.Attempts))
-	r.ledger.Append("routing_resolved", ledger.F("capabilities", r.scenario.Capabilities), ledger.F("resolved_protocol", r.result.Protocol),
+	r.ledger.Append("routing_resolved", ledger.F("capabilities", append([]string{}, r.scenario.Capabilities...)), ledger.F("resolved_protocol", r.result.Protocol),
 		ledger.F("resolved_endpoint", r.result.Agent), ledger.F("source", r.target.Source))
 	var order []string
 	for _, n := range r.scenario.Nodes {

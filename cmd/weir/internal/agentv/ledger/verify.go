@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"weir/abi/strictjson"
 	"weir/cmd/weir/internal/agentv/schema"
@@ -68,18 +70,26 @@ type verifier struct {
 // record are the members of a line as they stand.
 type record map[string]json.RawMessage
 
-// Verify reads a ledger and recomputes what it says about itself. An error means
-// that it could not be read; a ledger that does not hold is none.
-func Verify(r io.Reader, evidence Evidence) (*Verification, error) {
+// A Verifier reads ledgers; it has the schemas at hand. It is safe for concurrent
+// use.
+type Verifier struct {
+	runs, events *schema.Schema
+}
+
+// NewVerifier compiles the schemas.
+func NewVerifier() (*Verifier, error) {
 	runs, err := schema.Runs()
 	if err != nil {
 		return nil, err
 	}
 	events, err := schema.Events()
-	if err != nil {
-		return nil, err
-	}
-	v := &verifier{runs: runs, events: events, prev: dna.Sum(nil), mistakes: make(map[string]string), tally: newTally()}
+	return &Verifier{runs, events}, err
+}
+
+// Verify reads a ledger and recomputes what it says about itself. An error means
+// that it could not be read; a ledger that does not hold is none.
+func (s *Verifier) Verify(r io.Reader, evidence Evidence) (*Verification, error) {
+	v := &verifier{runs: s.runs, events: s.events, prev: dna.Sum(nil), mistakes: make(map[string]string), tally: newTally()}
 	in := bufio.NewReaderSize(r, 64<<10)
 	for {
 		line, err := readLine(in)
@@ -283,6 +293,9 @@ func (v *verifier) environment(said string, snapshot []byte, e Evidence) {
 	case said == "":
 		v.add(name, Failed, "expected it in run_start.metadata")
 		return
+	case e.Registry != nil && more(snapshot, e.Registry) != "":
+		v.add(name, Open, fmt.Sprintf("the environment had %s besides the scenario; --routes and the environment of the run decide", more(snapshot, e.Registry)))
+		return
 	case e.Registry != nil:
 		want, err := dna.Provisioning(e.Registry)
 		if err != nil {
@@ -305,6 +318,20 @@ func (v *verifier) environment(said string, snapshot []byte, e Evidence) {
 	default:
 		v.equal(name, want, said)
 	}
+}
+
+// more names a member that a snapshot has and the registry at hand has not.
+func more(snapshot, registry []byte) string {
+	var a, b record
+	if json.Unmarshal(snapshot, &a) != nil || json.Unmarshal(registry, &b) != nil {
+		return ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		if _, ok := b[name]; !ok {
+			return name
+		}
+	}
+	return ""
 }
 
 func (v *verifier) snapshot(said, registry []byte) {

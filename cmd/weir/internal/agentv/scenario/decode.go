@@ -253,10 +253,14 @@ func (s *Scenario) notice() {
 	for _, shim := range s.Shims {
 		s.Notices = append(s.Notices, fmt.Sprintf("enabled_shims: there is no simulator %q here; its tools answer as declared in tools, or with a general success", shim))
 	}
+	var bare []string
 	for _, n := range s.Nodes {
 		if len(n.Criteria) == 0 {
-			s.Notices = append(s.Notices, fmt.Sprintf("node %s has no success_criteria: it counts by its outcome here, and never in AgentV's pass_at_k", n.ID))
+			bare = append(bare, n.ID)
 		}
+	}
+	if len(bare) > 0 {
+		s.Notices = append(s.Notices, fmt.Sprintf("without success_criteria, and so never passed in AgentV's pass_at_k, but judged by their outcomes here: %s", strings.Join(bare, ", ")))
 	}
 }
 

@@ -136,14 +136,31 @@ func Load(path string) (*Scenario, error) {
 // Parse reads a scenario. An error says at which path of the file what was
 // expected; the kind is fault.Invalid.
 func Parse(data []byte) (*Scenario, error) {
-	if err := strictjson.Valid(data); err != nil {
-		return nil, fault.New(fault.Invalid, "expected JSON: %w", err)
-	}
-	rules, err := schema.Scenario()
+	p, err := NewParser()
 	if err != nil {
 		return nil, err
 	}
-	if err := rules.Check(data); err != nil {
+	return p.Parse(data)
+}
+
+// A Parser reads many scenarios; it has the schema at hand. It is safe for
+// concurrent use.
+type Parser struct {
+	rules *schema.Schema
+}
+
+// NewParser compiles the schema.
+func NewParser() (*Parser, error) {
+	rules, err := schema.Scenario()
+	return &Parser{rules}, err
+}
+
+// Parse is the function of that name.
+func (p *Parser) Parse(data []byte) (*Scenario, error) {
+	if err := strictjson.Valid(data); err != nil {
+		return nil, fault.New(fault.Invalid, "expected JSON: %w", err)
+	}
+	if err := p.rules.Check(data); err != nil {
 		return nil, err
 	}
 	s := &Scenario{Source: data, InitialState: []byte("{}")}
