@@ -51,7 +51,7 @@ func (s *Store) putPart(ctx context.Context, b blob, i, parts int, data []byte) 
 		return err
 	}
 	// Overwriting a part would leave the old one readable in the server's files.
-	m := newMsg(s.name.subject(kindBlob, b.part(i)), sealed, 0)
+	m := newMsgAfter(0, s.name.subject(kindBlob, b.part(i)), sealed)
 	m.Header.Set(headerParts, strconv.Itoa(parts))
 	s.age(m.Header.Set, b.space)
 	if _, err = s.publish(ctx, m); errors.Is(err, errBehind) {

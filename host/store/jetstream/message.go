@@ -12,7 +12,7 @@ import (
 // Headers of messages.
 const (
 	headerVersion  = "Weir-Version"
-	headerPosition = "Weir-Position" // in a log: of this message; of the last one before an end
+	headerPosition = "Weir-Position" // in a log: of this message; of one before an end
 	headerID       = "Weir-Id"
 	headerEnd      = "Weir-End"     // the log has ended; the message counts for no position
 	headerDeleted  = "Weir-Deleted" // of a value
@@ -23,12 +23,17 @@ const (
 	headerTTL      = "Nats-TTL" // whole seconds, after which the server drops the message
 )
 
-// newMsg returns a message that is stored only if the subject's last sequence
-// is the expected one; 0 stands for none.
-func newMsg(subject string, data []byte, expected uint64) *nats.Msg {
+func newMsg(subject string, data []byte) *nats.Msg {
 	m := nats.NewMsg(subject)
 	m.Data = data
 	m.Header.Set(headerVersion, strconv.Itoa(version))
+	return m
+}
+
+// newMsgAfter returns a message that is stored only if the subject's last
+// sequence is the expected one; 0 stands for none.
+func newMsgAfter(expected uint64, subject string, data []byte) *nats.Msg {
+	m := newMsg(subject, data)
 	m.Header.Set(headerExpected, strconv.FormatUint(expected, 10))
 	return m
 }
@@ -37,7 +42,7 @@ func newMsg(subject string, data []byte, expected uint64) *nats.Msg {
 type entry struct {
 	store.Message
 	seq uint64
-	end bool // nothing but the end, at the position before it
+	end bool // nothing but the end; at least its position was reached before it
 }
 
 // decodeEntry reads a message of a log.

@@ -100,7 +100,7 @@ func (r *reader) read(ctx context.Context, yield func(store.Message, error) bool
 	if !last.end && last.Position == r.position+1 { // the usual case of a watch
 		return !r.pass(last, yield), r.s.usable(ctx)
 	}
-	for r.position < last.Position && r.seq < last.seq {
+	for (last.end || r.position < last.Position) && r.seq < last.seq {
 		entries, err := r.next(ctx, last)
 		if err != nil {
 			return false, err
@@ -148,7 +148,7 @@ func (r *reader) next(ctx context.Context, last entry) ([]entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("log %s: %w", r.log, err)
 	}
-	if e.end || e.Position <= r.position+1 {
+	if !e.skips(r.position) {
 		return []entry{e}, nil
 	}
 	return nil, r.missing(ctx, e)
@@ -166,13 +166,21 @@ func (r *reader) decode(found []stored, last entry) ([]entry, error) {
 		if err != nil {
 			return nil, fmt.Errorf("log %s: %w", r.log, err)
 		}
-		if !e.end && e.Position > position+1 {
+		if e.skips(position) {
 			break
 		}
 		entries = append(entries, e)
 		position = max(position, e.Position)
 	}
 	return entries, nil
+}
+
+// skips tells whether a message is missing between a position and this one.
+func (e entry) skips(position int64) bool {
+	if e.end {
+		return e.Position > position
+	}
+	return e.Position > position+1
 }
 
 // missing says why the message after the reader's position is not there: it was
@@ -184,7 +192,7 @@ func (r *reader) missing(ctx context.Context, found entry) error {
 		return err
 	}
 	if r.s.opts.MaxAge > 0 && (!ok || first.seq >= found.seq) {
-		return fault.New(fault.Gone, "store: log %s: the messages before %d were dropped because of their age", r.log, found.Position)
+		return fault.New(fault.Gone, "store: log %s: the messages after %d were dropped because of their age", r.log, r.position)
 	}
-	return fault.New(fault.Internal, "store: log %s: message %d is missing, the next one is %d", r.log, r.position+1, found.Position)
+	return fault.New(fault.Internal, "store: log %s: message %d is missing before the sequence %d", r.log, r.position+1, found.seq)
 }

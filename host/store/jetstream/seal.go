@@ -60,7 +60,7 @@ func (s *Store) makeSpaceKey(ctx context.Context, space string) (spaceKey, error
 		}
 		secret := make([]byte, keySize)
 		rand.Read(secret)
-		m := newMsg(s.name.subject(kindKey, space), secret, 0)
+		m := newMsgAfter(0, s.name.subject(kindKey, space), secret)
 		s.age(m.Header.Set, space)
 		seq, err := s.publish(ctx, m)
 		if err == nil {

@@ -81,7 +81,7 @@ func (s *Store) Put(ctx context.Context, key string, data []byte, expected int64
 		return 0, fault.New(fault.Invalid, "store: expected a time to live from 0 on")
 	}
 	revision, err := s.change(ctx, key, expected, func(seq uint64) (int64, error) {
-		m := newMsg(s.name.subject(kindValue, key), data, seq)
+		m := newMsgAfter(seq, s.name.subject(kindValue, key), data)
 		if ttl > 0 {
 			ms := max(ttl.Milliseconds(), 1)
 			m.Header.Set(headerLife, strconv.FormatInt(ms, 10))
@@ -107,7 +107,7 @@ func (s *Store) Delete(ctx context.Context, key string, expected int64) error {
 		if v.seq != seq {
 			return 0, errBehind
 		}
-		m := newMsg(s.name.subject(kindValue, key), nil, seq)
+		m := newMsgAfter(seq, s.name.subject(kindValue, key), nil)
 		m.Header.Set(headerDeleted, "1")
 		m.Header.Set(headerTTL, strconv.Itoa(int(markerLife/time.Second)))
 		at, err := s.publish(ctx, m)
