@@ -52,7 +52,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"--help"}, exitOK, "Exit codes:", ""},
 		{[]string{"run"}, exitUsage, "", `unknown command "run"`},
 		{[]string{"config"}, exitUsage, "", `unknown command "config"`},
-		{[]string{"config", "show"}, exitUsage, "", `unknown command "config show"`},
+		{[]string{"config", "print"}, exitUsage, "", `unknown command "config print"`},
 		{[]string{"serve", "--help"}, exitOK, "", "usage: weir serve"},
 		{[]string{"serve", "--port", "1"}, exitUsage, "", "flag provided but not defined: -port"},
 		{[]string{"serve", "agent.toml"}, exitUsage, "", "expected 0 arguments beside the flags, got 1"},

@@ -19,6 +19,7 @@ func (p *Plugin) applyEnvironment(file string, env environment, l *ledger) {
 		v := Variable{Name: b.Variable, Kind: bindingKind(p.config[key]), Floor: b.Floor}
 		if val, ok := env.read(v, l); ok {
 			p.config[key] = val.of(v.Kind)
+			l.overrule("plugins."+p.Name+".config."+key, v.Name)
 		}
 		if n, ok := p.config[key].(int64); ok && n < int64(b.Floor) {
 			l.key(file, []string{"plugins", p.Name, "config", key}, "expected at least %d, got %d", b.Floor, n)
@@ -74,13 +75,12 @@ func (v value) of(k Kind) any {
 // secretName tells whether a variable holds a secret, or sounds as if it did.
 func secretName(name string) bool {
 	for _, v := range Variables() {
-		secret := v.Kind == KindKey || v.Kind == KindSecret
-		if secret && (name == v.Name || name == v.Name+"_FILE") {
+		if v.secret() && (name == v.Name || name == v.Name+fileSuffix) {
 			return true
 		}
 	}
 	for _, suffix := range []string{"KEY", "SECRET", "TOKEN", "PASSWORD", "CREDENTIALS"} {
-		if strings.HasSuffix(strings.TrimSuffix(strings.ToUpper(name), "_FILE"), suffix) {
+		if strings.HasSuffix(strings.TrimSuffix(strings.ToUpper(name), fileSuffix), suffix) {
 			return true
 		}
 	}

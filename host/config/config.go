@@ -62,6 +62,9 @@ type Config struct {
 	Registry  Registry          `toml:"registry"`
 	Approvals Approvals         `toml:"approvals"`
 	Build     Build             `toml:"-"`
+
+	origins   map[string]origin // of keys that are not at their default
+	variables []Setting         // that overrule no key
 }
 
 // Load reads, merges and checks. Its error is of kind fault.Invalid and joins
@@ -82,6 +85,7 @@ func Load(src Source) (*Config, error) {
 		return nil, refuse(l.errs)
 	}
 	c.applyEnvironment(env, &l)
+	c.origins, c.variables = l.origins, env.settings()
 	c.readPrompts(&l)
 	c.resolve()
 	c.validate(&l, src.Keyless)
@@ -120,7 +124,7 @@ func readFile(path string) ([]byte, error) {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".yml", ".yaml":
 		return nil, errors.New(path + ": expected a TOML file such as agent.toml; YAML is never read, " +
-			"and the YAML for an evaluator is what `weir config export-evaluator` is to write from agent.toml")
+			"and the YAML for an evaluator is what `weir config export-evaluator` writes from agent.toml")
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -24,6 +24,7 @@ func (c *Config) decode(data []byte, l *ledger) bool {
 		l.add(syntaxError(c.file(), err))
 		return false
 	}
+	l.wrote(nil, tree)
 	d := &decoder{file: c.file(), data: data, order: documentOrder(meta), ledger: l}
 	d.table(nil, tree, reflect.ValueOf(c).Elem())
 	return true

@@ -12,6 +12,9 @@ type ledger struct {
 	// overruled is the variable that set a dotted key: there the value has to
 	// be put right.
 	overruled map[string]string
+	// origins says where the values of dotted keys come from; what is not
+	// there is a default.
+	origins map[string]origin
 }
 
 // overrule notes that a variable set a key.
@@ -20,6 +23,7 @@ func (l *ledger) overrule(key, variable string) {
 		l.overruled = map[string]string{}
 	}
 	l.overruled[key] = variable
+	l.origin(key, origin{SourceVariable, variable})
 }
 
 // key reports a key of agent.toml, `agent.toml: [server] listen: expected …`,

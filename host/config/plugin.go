@@ -23,6 +23,9 @@ const (
 	ModeMonitor  = "monitor"
 )
 
+// guardKeys are the keys of a plugin's table that a workflow has not.
+func guardKeys() []string { return []string{"on_error", "mode", "roles"} }
+
 // CacheOff as [plugins] cache keeps compiled modules in memory only.
 const CacheOff = "off"
 

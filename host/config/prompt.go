@@ -96,18 +96,15 @@ func (c *Config) GuardPromptsSHA256() string { return digest(c.guardPrompts()) }
 
 func (c *Config) guardPrompts() abi.Raw {
 	b := []byte{'['}
-	for _, g := range c.Guards() {
-		for _, name := range g.Prompts {
-			if len(b) > 1 {
-				b = append(b, ',')
-			}
-			b = append(b, `{"content":`...)
-			b = appendPlain(b, c.Prompts[name].Text)
-			if n, ok := g.config["max_tokens"].(int64); ok {
-				b = strictjson.AppendInt(append(b, `,"max_tokens":`...), n)
-			}
-			b = append(appendPlain(append(b, `,"task":`...), name), '}')
+	for _, p := range c.evaluated() {
+		if len(b) > 1 {
+			b = append(b, ',')
 		}
+		b = appendPlain(append(b, `{"content":`...), p.content)
+		if p.bounded {
+			b = strictjson.AppendInt(append(b, `,"max_tokens":`...), p.maxTokens)
+		}
+		b = append(appendPlain(append(b, `,"task":`...), p.task), '}')
 	}
 	return append(b, ']')
 }

@@ -177,7 +177,7 @@ func (k checker) plugins() {
 			k.key(slices.Index(e.Prompts, name) == j, at+".prompts", "expected each prompt once, got %q again", shorten(name))
 		}
 		if e.Name == k.c.Agent.Workflow {
-			for _, key := range []string{"on_error", "mode", "roles"} {
+			for _, key := range guardKeys() {
 				k.key(!e.written[key], at+"."+key, "expected no such key: it is for guardrails, and this is the workflow")
 			}
 		}

@@ -30,9 +30,16 @@ type Variable struct {
 	Key   string               // of agent.toml that it overrules, dotted; empty: environment only
 	Floor int                  // of a KindInt
 	About string               // one sentence
+	Value string               // what it is when it is not set, where it overrules no key and is no secret
 	when  func(c *Config) bool // nil: always read
 	set   func(c *Config, v value)
 }
+
+// fileSuffix makes the name of the variable that names a secret's file.
+const fileSuffix = "_FILE"
+
+// secret tells whether the variable's value is one.
+func (v Variable) secret() bool { return v.Kind == KindKey || v.Kind == KindSecret }
 
 // value is a variable's text as its kind reads it.
 type value struct {
@@ -42,10 +49,10 @@ type value struct {
 }
 
 // Variables lists every variable that the host reads, in the order of the
-// contract's section 8.1. Those that belong to a plugin stand in agent.toml,
+// contract's section 8.1, OpenTelemetry's last. Those that belong to a plugin stand in agent.toml,
 // in [plugins.<name>.env].
 func Variables() []Variable {
-	return []Variable{
+	list := []Variable{
 		{Name: "NAT_GATEWAY_API_KEY", Kind: KindKey, About: "Service key that the gateway presents. Required.",
 			set: func(c *Config, v value) { c.Server.APIKey = NewSecret(v.text) }},
 		{Name: "MCP_API_KEY", Kind: KindKey, About: "Key for the MCP server. Required.",
@@ -68,12 +75,12 @@ func Variables() []Variable {
 			set: func(c *Config, v value) { c.Model.Guard.ReasoningEffort = v.text }},
 		{Name: "HITL_APPROVAL_SECRET", Kind: KindSecret, About: "Signs approvals; at least 24 characters when set.",
 			set: func(c *Config, v value) { c.Approvals.Secret = NewSecret(v.text) }},
-		{Name: "HITL_ENABLE_INTERACTIVE", Kind: KindBool, About: "Switches questions to people on.",
+		{Name: "HITL_ENABLE_INTERACTIVE", Kind: KindBool, Value: "false", About: "Switches questions to people on.",
 			set: func(c *Config, v value) { c.Approvals.Interactive = v.on }},
 		{Name: "HITL_INTERACTION_TIMEOUT_SECONDS", Kind: KindInt, Key: "approvals.timeout", Floor: 5, About: "How long a person has for one answer; read only where approvals are on.",
 			when: (*Config).ApprovalsOn,
 			set:  func(c *Config, v value) { c.Approvals.Timeout = time.Duration(v.n) * time.Second }},
-		{Name: "HITL_STRICT_INTERACTION_OWNERSHIP", Kind: KindBool, About: "Ownership is always enforced; false only warns.",
+		{Name: "HITL_STRICT_INTERACTION_OWNERSHIP", Kind: KindBool, Value: "true", About: "Ownership is always enforced; false only warns.",
 			set: func(c *Config, v value) {
 				if !v.on {
 					c.warn("environment HITL_STRICT_INTERACTION_OWNERSHIP: false has no effect, ownership is always enforced")
@@ -83,28 +90,21 @@ func Variables() []Variable {
 			set: func(c *Config, v value) { c.Guard.BlockMessage = v.text }},
 		{Name: "GUARDRAILS_TRACE_CAPTURE_CONTENT", Kind: KindBool, Key: "telemetry.guard_content", About: "Puts the question, redacted, on guardrail spans.",
 			set: func(c *Config, v value) { c.Telemetry.GuardContent = v.on }},
-		{Name: "GUARDRAILS_TRACE_CAPTURE_RAW_OUTPUT", Kind: KindBool, About: "Unguarded text never reaches a span; true only warns.",
+		{Name: "GUARDRAILS_TRACE_CAPTURE_RAW_OUTPUT", Kind: KindBool, Value: "false", About: "Unguarded text never reaches a span; true only warns.",
 			set: func(c *Config, v value) { c.warnRaw("GUARDRAILS_TRACE_CAPTURE_RAW_OUTPUT", v.on) }},
 		{Name: "GUARDRAILS_TRACE_MAX_CHARS", Kind: KindInt, Key: "telemetry.guard_max_chars", Floor: 256, About: "Bounds content on guardrail spans.",
 			set: func(c *Config, v value) { c.Telemetry.GuardMaxChars = v.n }},
 		{Name: "GUARDRAILS_PII_MAX_BUFFER_CHARS", Kind: KindInt, Key: "guard.max_answer_chars", Floor: 1024, About: "Bounds an answer's length in characters.",
 			set: func(c *Config, v value) { c.Guard.MaxAnswerChars = v.n }},
 		{Name: "GUARDRAILS_RAIL_POOL_SIZE", Kind: KindIgnored, About: "Of another runtime."},
-		{Name: "OTEL_TRACES_EXPORTER", Kind: KindDirect, About: "otlp, console or none; without it otlp where there is an endpoint."},
-		{Name: "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", Kind: KindDirect, About: "Full URL of the OTLP receiver, with /v1/traces."},
-		{Name: "OTEL_EXPORTER_OTLP_ENDPOINT", Kind: KindDirect, About: "Base URL of the OTLP receiver; /v1/traces is added."},
-		{Name: "OTEL_COLLECTOR_TRACES_ENDPOINT", Kind: KindDirect, About: "Full URL, where none of the standard variables is set."},
-		{Name: "OTEL_SERVICE_NAME", Kind: KindDirect, About: "Default: the agent's name."},
-		{Name: "OTEL_RESOURCE_ATTRIBUTES", Kind: KindDirect, About: "More resource attributes, name=value with commas; service.namespace defaults to agents."},
-		{Name: "OTEL_SDK_DISABLED", Kind: KindDirect, About: "true exports nothing."},
-		{Name: "DEPLOYMENT_ENVIRONMENT", Kind: KindDirect, About: "The resource's deployment.environment, default local."},
+		{Name: "DEPLOYMENT_ENVIRONMENT", Kind: KindDirect, Value: "local", About: "The resource's deployment.environment, default local."},
 		{Name: "NAT_TRACE_CAPTURE_CONTENT", Kind: KindBool, Key: "telemetry.capture_content", About: "Puts the question, redacted, and the released answer on spans.",
 			set: func(c *Config, v value) { c.Telemetry.CaptureContent = v.on }},
 		{Name: "NAT_TRACE_CONTENT_MAX_CHARS", Kind: KindInt, Key: "telemetry.content_max_chars", Floor: 256, About: "Bounds each of them.",
 			set: func(c *Config, v value) { c.Telemetry.ContentMaxChars = v.n }},
 		{Name: "OTEL_TRACE_USER_ID", Kind: KindBool, Key: "telemetry.user_id", About: "Puts a pseudonym of the user on the root span.",
 			set: func(c *Config, v value) { c.Telemetry.UserID = v.on }},
-		{Name: "AGENT_TRACE_CAPTURE_MODEL_CONTENT", Kind: KindBool, About: "Unguarded text never reaches a span; true only warns.",
+		{Name: "AGENT_TRACE_CAPTURE_MODEL_CONTENT", Kind: KindBool, Value: "false", About: "Unguarded text never reaches a span; true only warns.",
 			set: func(c *Config, v value) { c.warnRaw("AGENT_TRACE_CAPTURE_MODEL_CONTENT", v.on) }},
 		{Name: "WEIR_STATE_DIR", Kind: KindText, Key: "store.dir", About: "Folder of what has to outlive the process.",
 			set: func(c *Config, v value) { c.Store.Dir = strings.TrimSpace(v.text) }},
@@ -112,7 +112,7 @@ func Variables() []Variable {
 			set: func(c *Config, v value) { c.Store.Cluster.Password = NewSecret(v.text) }},
 		{Name: "WEIR_ADMIN_KEY", Kind: KindKey, About: "Key of the admin listener, at least 24 characters; without it there is none.",
 			set: func(c *Config, v value) { c.Admin.APIKey = NewSecret(v.text) }},
-		{Name: "AGENT_BUILD_COMMIT", Kind: KindText, About: "Commit of the build, for /version.",
+		{Name: "AGENT_BUILD_COMMIT", Kind: KindText, Value: "unknown", About: "Commit of the build, for /version.",
 			set: func(c *Config, v value) { c.Build.Commit = v.text }},
 		{Name: PathVariable, Kind: KindDirect, About: "Path of agent.toml; --config wins."},
 		{Name: "AGENT_BIND_ADDRESS", Kind: KindText, Key: "server.listen", About: "host:port to listen on.",
@@ -121,9 +121,10 @@ func Variables() []Variable {
 			set: func(c *Config, v value) { c.Registry.URL = strings.TrimSpace(v.text) }},
 		{Name: "AGENT_SELF_URL", Kind: KindText, Key: "registry.self_url", About: "Where the gateway finds this agent.",
 			set: func(c *Config, v value) { c.Registry.SelfURL = strings.TrimSpace(v.text) }},
-		{Name: LogLevelVariable, Kind: KindDirect, About: "debug, info, warn or error; default info."},
+		{Name: LogLevelVariable, Kind: KindDirect, Value: "info", About: "debug, info, warn or error; default info."},
 		{Name: "RUST_LOG", Kind: KindIgnored, About: "Of another runtime."},
 	}
+	return append(list, telemetryVariables()...)
 }
 
 // LogLevelVariable sets the level of the log on stderr.
@@ -169,7 +170,7 @@ func (e environment) get(name string) (string, bool) {
 // read returns a variable's value, and false if it is not set or wrong.
 func (e environment) read(v Variable, l *ledger) (value, bool) {
 	text, ok := e.get(v.Name)
-	if v.Kind == KindKey || v.Kind == KindSecret {
+	if v.secret() {
 		text, ok = e.secret(v, text, l)
 	}
 	trimmed := strings.TrimSpace(text)
@@ -208,7 +209,7 @@ func (e environment) read(v Variable, l *ledger) (value, bool) {
 // secret reads NAME or the file that NAME_FILE names. The last line's end is
 // not part of the secret. Its errors never show what was read.
 func (e environment) secret(v Variable, text string, l *ledger) (string, bool) {
-	fileVariable := v.Name + "_FILE"
+	fileVariable := v.Name + fileSuffix
 	path, _ := e.get(fileVariable)
 	path = strings.TrimSpace(path)
 	if path == "" {
