@@ -34,3 +34,14 @@ func (s *Store) PeerWith(ctx context.Context, prefix string) (*Store, error) {
 // Kill ends the server inside this process without a word to anybody, as far as
 // that can be done from inside.
 func (s *Store) Kill() { s.server.srv.Shutdown() }
+
+// Leads tells whether the server inside this process leads the stream of logs.
+func (s *Store) Leads(ctx context.Context) bool {
+	var answer struct {
+		Cluster struct {
+			Leader string `json:"leader"`
+		} `json:"cluster"`
+	}
+	err := s.ask(ctx, "STREAM.INFO."+s.name.stream(kindLog), struct{}{}, &answer)
+	return err == nil && answer.Cluster.Leader == s.opts.Cluster.Server
+}

@@ -1,6 +1,7 @@
 package jetstream_test
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -13,7 +14,13 @@ import (
 	"weir/host/store/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childDir); dir != "" {
+		fmt.Fprintln(os.Stderr, child(dir))
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
