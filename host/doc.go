@@ -28,6 +28,7 @@
 //	watch            files that change
 //	admin            the operators' listener
 //	registry         tells the agent gateway where this agent is
+//	dna              digests that tie an evaluation to what was evaluated
 //	telemetry        spans, and what may stand on them
 //	fault            the kinds of error that they tell apart
 //

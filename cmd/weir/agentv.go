@@ -101,11 +101,16 @@ func (w *weir) usable(f *flag.FlagSet, a *agentvFlags) bool {
 	}
 	a.opts.Human = human
 	if terminal(w.stderr) && !a.json {
-		a.opts.Progress = func(p harness.Progress) {
-			fmt.Fprintf(w.stderr, "attempt %d/%d  %s\n", p.Attempt, p.Attempts, strings.TrimSpace(fmt.Sprintf("%s  turn %d  %s", p.Node, p.Turn, p.What)))
-		}
+		a.opts.Progress = func(p harness.Progress) { fmt.Fprintln(w.stderr, progress(p)) }
 	}
 	return true
+}
+
+func progress(p harness.Progress) string {
+	if p.Node == "" {
+		return fmt.Sprintf("attempt %d/%d  %s", p.Attempt, p.Attempts, p.What)
+	}
+	return fmt.Sprintf("attempt %d/%d  %s  turn %d  %s", p.Attempt, p.Attempts, printable(p.Node), p.Turn, p.What)
 }
 
 // addHeaders reads headers. A file keeps a credential off the command line, which

@@ -95,7 +95,11 @@ func TestHTTPAnswers(t *testing.T) {
 		{"/abort", "", agent.CodeNoAnswer, "ended within it"},
 		{"/sse-none", "", agent.CodeNoAnswer, "a stream without data"},
 	} {
-		s := open(t, server.URL+tt.path, agent.Options{MaxReply: 5000, Timeout: time.Second})
+		timeout := time.Minute
+		if tt.code == agent.CodeTimeout {
+			timeout = time.Second
+		}
+		s := open(t, server.URL+tt.path, agent.Options{MaxReply: 5000, Timeout: timeout})
 		answer, err := s.Ask(t.Context(), []byte(`{}`), "")
 		if string(answer.Body) != tt.body || fault.CodeOf(err) != tt.code || err != nil && !strings.Contains(err.Error(), tt.text) {
 			t.Errorf("%s: %q, %v, want %q, %s %s", tt.path, answer.Body, err, tt.body, tt.code, tt.text)

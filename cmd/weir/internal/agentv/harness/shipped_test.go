@@ -2,6 +2,7 @@ package harness_test
 
 import (
 	"bufio"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,21 +40,23 @@ func TestShipped(t *testing.T) {
 }
 
 // own_edge_pass reaches 100 % over every transport, with a process or connection
-// for each turn and for all of them, in every form of requests.
+// for each turn and for all of them, in the document's form of requests and in
+// that of the newest harness.
 func TestTransports(t *testing.T) {
 	s := load(t, "own_edge_pass.json")
 	for _, mode := range agenttest.Modes() {
-		for _, persistent := range []bool{false, true} {
-			for _, payload := range harness.Payloads() {
-				t.Run(mode+" "+payload, func(t *testing.T) {
-					address := agenttest.Start(t, agenttest.Follow(t, s), mode)
-					r := run(t, s, address, harness.Options{Attempts: 2, Payload: harness.Payload(payload), Agent: agent.Options{Persistent: persistent}})
-					if !r.Passed || r.PassRate != 1 || r.Successful != 2 || r.PassAtK != 1 {
-						t.Errorf("persistent %v: %+v", persistent, r)
-					}
-					verify(t, s, r)
-				})
-			}
+		for _, tt := range []struct {
+			payload    harness.Payload
+			persistent bool
+		}{{harness.Contract, false}, {harness.Contract, true}, {harness.V17, false}} {
+			t.Run(fmt.Sprintf("%s %s persistent %v", mode, tt.payload, tt.persistent), func(t *testing.T) {
+				address := agenttest.Start(t, agenttest.Follow(t, s), mode)
+				r := run(t, s, address, harness.Options{Attempts: 2, Payload: tt.payload, Agent: agent.Options{Persistent: tt.persistent}})
+				if !r.Passed || r.PassRate != 1 || r.Successful != 2 || r.PassAtK != 1 {
+					t.Errorf("%+v", r)
+				}
+				verify(t, s, r)
+			})
 		}
 	}
 	t.Run("control", func(t *testing.T) {
@@ -77,8 +80,8 @@ func TestPython(t *testing.T) {
 	}
 	s := load(t, "own_edge_pass.json")
 	t.Run("stdio", func(t *testing.T) {
-		for _, payload := range harness.Payloads() {
-			r := run(t, s, interpreter+" '"+script+"'", harness.Options{Payload: harness.Payload(payload)})
+		for _, payload := range []harness.Payload{harness.Contract, harness.V17} {
+			r := run(t, s, interpreter+" '"+script+"'", harness.Options{Payload: payload})
 			if !r.Passed || r.AgentName != "clockwork" {
 				t.Errorf("%s: %+v", payload, r)
 			}

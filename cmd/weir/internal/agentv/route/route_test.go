@@ -78,3 +78,15 @@ func TestParseRefuses(t *testing.T) {
 		t.Error("a missing file was accepted")
 	}
 }
+
+// No bytes make the reader panic, and every route that it accepts has an endpoint.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(`{"mappings":{"a":{"protocol":"sse","endpoint":"http://a/","metadata":{"payload_template":{"x":"{task_description}"}}}}}`))
+	f.Add([]byte(`{"a":"tcp:x:1","mappings":7}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := route.Parse(data)
+		if err == nil && (m == nil || len(m.Source) == 0) {
+			t.Errorf("%q: %+v", data, m)
+		}
+	})
+}
