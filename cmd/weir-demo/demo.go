@@ -23,6 +23,7 @@ import (
 type demo struct {
 	agent   *child
 	gateway *gateway.Gateway
+	desk    gateway.Desk
 	stops   []func()
 }
 
@@ -35,11 +36,18 @@ func start(ctx context.Context, s settings, stdout, stderr io.Writer) (d *demo, 
 			d.stop()
 		}
 	}()
-	agentKey, mcpKey := rand.Text(), rand.Text()
-	deskURL, err := d.openDesk(tickets.Options{Key: mcpKey, Database: s.tickets})
+	config, remove, err := approving(s.config)
 	if err != nil {
 		return d, err
 	}
+	d.stops = append(d.stops, remove)
+	agentKey, mcpKey, secret := rand.Text(), rand.Text(), rand.Text()+rand.Text()
+	last := new(tickets.LastApproval)
+	deskURL, err := d.openDesk(tickets.Options{Key: mcpKey, Database: s.tickets, ApprovalSecret: secret, Committed: last.Remember})
+	if err != nil {
+		return d, err
+	}
+	d.desk = gateway.Desk{URL: deskURL, Key: mcpKey, Accepted: last.Accepted}
 	model := scripted.New(scripted.Options{GuardTemplate: guardTemplate(s.config), Pace: 4 * time.Millisecond})
 	modelURL, err := d.listen(model)
 	if err != nil {
@@ -56,7 +64,7 @@ func start(ctx context.Context, s settings, stdout, stderr io.Writer) (d *demo, 
 	d.gateway = gateway.New(gateway.Options{Address: address, Key: agentKey, Out: stdout, Colour: s.colour, ModelCalls: model.AgentCalls})
 	d.stops = append(d.stops, d.gateway.Close)
 
-	d.agent, err = startChild(s.weir, []string{"serve", "--config", s.config}, agentEnvironment(map[string]string{
+	d.agent, err = startChild(s.weir, []string{"serve", "--config", config}, agentEnvironment(map[string]string{
 		"NAT_GATEWAY_API_KEY": agentKey,
 		"MCP_API_KEY":         mcpKey,
 		"TICKETS_MCP_URL":     deskURL + "/mcp",
@@ -65,6 +73,10 @@ func start(ctx context.Context, s settings, stdout, stderr io.Writer) (d *demo, 
 		"LLM_MODEL":           "scripted",
 		"LLM_GUARD_MODEL":     "scripted",
 		"AGENT_BIND_ADDRESS":  address,
+		"WEIR_STATE_DIR":      filepath.Join(filepath.Dir(config), "state"),
+
+		"HITL_APPROVAL_SECRET":    secret,
+		"HITL_ENABLE_INTERACTIVE": "true",
 	}), live(s, stderr))
 	if err != nil {
 		return d, fmt.Errorf("the agent cannot be started: %w (build it with: make build)", err)

@@ -1,10 +1,10 @@
 // Command weir-demo shows weir at work on one machine, without keys and without
 // a network: it starts a support desk (a real MCP server), a scripted language
 // model (reached over HTTP like a real one) and `weir serve` as a child, plays
-// the gateway's part in four conversations and says whether each went as it
-// should.
+// the gateway's part in five conversations, the last of which has a person
+// approve a change, and says whether each went as it should.
 //
-//	weir-demo            four conversations, exit code 0 if all went well
+//	weir-demo            five conversations, exit code 0 if all went well
 //	weir-demo --serve    keeps everything running and prints a curl line
 //
 // It is a program of its own so that the product carries no demo.
@@ -107,9 +107,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return d.play(ctx, stdout, stderr)
 }
 
-// play has the four conversations.
+// play has the five conversations.
 func (d *demo) play(ctx context.Context, stdout, stderr io.Writer) int {
-	failures := d.gateway.Play(ctx, gateway.Demo())
+	failures := d.gateway.Play(ctx, append(gateway.Demo(), gateway.Approval(d.desk)))
 	fmt.Fprintln(stdout)
 	switch {
 	case ctx.Err() != nil:
