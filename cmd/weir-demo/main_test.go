@@ -110,6 +110,28 @@ func TestDemo(t *testing.T) {
 	}
 }
 
+// The tickets go with the demo unless a file is named for them.
+func TestTickets(t *testing.T) {
+	temporary, file := t.TempDir(), filepath.Join(t.TempDir(), "kept.db")
+	t.Setenv("TMPDIR", temporary)
+	if code, _, stderr := demoWith(t.Context(), t, gatewaytest.Good); code != 0 {
+		t.Fatal(stderr)
+	}
+	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v are left", left, err)
+	}
+	if code, _, stderr := demoWith(t.Context(), t, gatewaytest.Good, "--tickets", file); code != 0 {
+		t.Fatal(stderr)
+	}
+	if info, err := os.Stat(file); err != nil || info.Size() == 0 {
+		t.Errorf("no tickets are kept: %v", err)
+	}
+	code, _, stderr := demoWith(t.Context(), t, gatewaytest.Good, "--tickets", filepath.Join(file, "none"))
+	if code != 1 || !strings.Contains(stderr.String(), "tickets database: ") {
+		t.Errorf("code %d\n%s", code, stderr)
+	}
+}
+
 func TestDemoThatGoesWrong(t *testing.T) {
 	code, stdout, stderr := demoWith(t.Context(), t, gatewaytest.Leaky)
 	if code != 1 || !strings.Contains(stdout.String(), "expectations failed") ||
