@@ -2,9 +2,13 @@ package jetstream_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net"
-	"slices"
+	"os"
+	"os/exec"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -96,16 +100,60 @@ func TestCluster(t *testing.T) {
 	})
 }
 
-// The leader of the logs among three servers is killed while appenders at the two
-// others append and watch: every append that was acknowledged is there once, positions are dense,
-// and the others go on.
-func TestClusterLosesAServer(t *testing.T) {
-	stores := openAll(t, cluster(t))
-	leader := slices.IndexFunc(stores, func(s *jetstream.Store) bool { return s.Leads(t.Context()) })
-	if leader < 0 {
-		t.Fatal("nobody leads")
+// nodeOptions is set for a process of this test binary that is to be a server of
+// a cluster until it is killed.
+const nodeOptions = "WEIR_TEST_STORE_NODE"
+
+// node runs one server of a cluster.
+func node(text string) error {
+	var opts jetstream.Options
+	if err := json.Unmarshal([]byte(text), &opts); err != nil {
+		return err
 	}
-	stores[leader], stores[2] = stores[2], stores[leader]
+	opts.Log = quiet()
+	s, err := jetstream.Open(context.Background(), opts)
+	if err != nil {
+		return err
+	}
+	fmt.Println("open")
+	_, err = io.Copy(io.Discard, os.Stdin) // until the parent is gone
+	return errors.Join(err, s.Close())
+}
+
+// startNode runs one server of a cluster in a process of its own.
+func startNode(t *testing.T, opts jetstream.Options) *exec.Cmd {
+	t.Helper()
+	opts.Log = nil
+	text, err := json.Marshal(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := exec.Command(os.Args[0])
+	p.Env = append(os.Environ(), nodeOptions+"="+string(text))
+	p.Stderr = os.Stderr
+	if _, err := p.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.Process.Kill()
+		p.Wait()
+	})
+	return p
+}
+
+// One of three processes, the one that leads the logs, is killed while appenders
+// at the two others append and watch: every append that was acknowledged is
+// there once, positions are dense, and the others go on.
+func TestClusterLosesAProcess(t *testing.T) {
+	opts := cluster(t)
+	victim := startNode(t, opts[2])
+	stores := openAll(t, opts[:2])
+	if err := stores[0].MakeLeader(t.Context(), opts[2].Cluster.Server); err != nil {
+		t.Fatal(err)
+	}
 	const each = 30
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -113,7 +161,7 @@ func TestClusterLosesAServer(t *testing.T) {
 	halfway := make(chan struct{})
 	acknowledged := make([]map[string]int64, 2)
 	var wg sync.WaitGroup
-	for a, s := range stores[:2] {
+	for a, s := range stores {
 		acknowledged[a] = make(map[string]int64)
 		wg.Go(func() {
 			position := int64(0)
@@ -145,7 +193,7 @@ func TestClusterLosesAServer(t *testing.T) {
 	}()
 	select {
 	case <-halfway:
-		stores[2].Kill()
+		victim.Process.Kill()
 	case <-ctx.Done():
 	}
 	wg.Wait()

@@ -31,17 +31,29 @@ func (s *Store) PeerWith(ctx context.Context, prefix string) (*Store, error) {
 	return p, err
 }
 
-// Kill ends the server inside this process without a word to anybody, as far as
-// that can be done from inside.
-func (s *Store) Kill() { s.server.srv.Shutdown() }
-
-// Leads tells whether the server inside this process leads the stream of logs.
-func (s *Store) Leads(ctx context.Context) bool {
-	var answer struct {
-		Cluster struct {
-			Leader string `json:"leader"`
-		} `json:"cluster"`
+// MakeLeader waits until a server of the cluster leads the stream of logs.
+func (s *Store) MakeLeader(ctx context.Context, server string) error {
+	for {
+		var info struct {
+			Cluster struct {
+				Leader string `json:"leader"`
+			} `json:"cluster"`
+		}
+		stream := s.name.stream(kindLog)
+		if err := s.ask(ctx, "STREAM.INFO."+stream, struct{}{}, &info); err != nil || info.Cluster.Leader == server {
+			return err
+		}
+		type placement struct {
+			Preferred string `json:"preferred"`
+		}
+		r := struct {
+			Placement placement `json:"placement"`
+		}{placement{server}}
+		if err := s.ask(ctx, "STREAM.LEADER.STEPDOWN."+stream, r, &struct{}{}); err != nil {
+			return err
+		}
+		if err := s.pause(ctx, retryPause); err != nil {
+			return err
+		}
 	}
-	err := s.ask(ctx, "STREAM.INFO."+s.name.stream(kindLog), struct{}{}, &answer)
-	return err == nil && answer.Cluster.Leader == s.opts.Cluster.Server
 }

@@ -19,6 +19,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, child(dir))
 		os.Exit(1)
 	}
+	if opts := os.Getenv(nodeOptions); opts != "" {
+		fmt.Fprintln(os.Stderr, node(opts))
+		os.Exit(1)
+	}
 	goleak.VerifyTestMain(m)
 }
 
