@@ -320,7 +320,7 @@ func (f *follower) showEntry(v *view, i int, open bool) (ended bool) {
 		if !open {
 			break
 		}
-		if err = v.load(i, &p); err == nil {
+		if err = v.load(i, &p); err == nil && p.Kind != KindCalls { // those are for the caller alone
 			at()
 			past := past{opened: &p}
 			f.out.Asked(past.interaction(f.run))

@@ -62,10 +62,10 @@ func (r *run) take(gate string) *given {
 
 // declared finds the tool of a declared action.
 func (r *run) declared(name string) (Tool, bool) {
-	if r.deps.People == nil {
+	if r.people == nil {
 		return Tool{}, false
 	}
-	tools := r.deps.People.Declared()
+	tools := r.people.Declared()
 	if i := indexTool(tools, name); i >= 0 {
 		return tools[i], true
 	}
@@ -74,11 +74,11 @@ func (r *run) declared(name string) (Tool, bool) {
 
 // offered lists every tool that a model may see.
 func (r *run) offered() []Tool {
-	tools := r.deps.Tools.List()
-	if r.deps.People == nil {
+	tools := r.tools.List()
+	if r.people == nil {
 		return tools
 	}
-	return append(tools[:len(tools):len(tools)], r.deps.People.Declared()...)
+	return append(tools[:len(tools):len(tools)], r.people.Declared()...)
 }
 
 // performDeclared takes a proposed change through a person's hands (section 3.5
@@ -86,7 +86,7 @@ func (r *run) offered() []Tool {
 // of a model, a guard or the client's connection.
 func (r *run) performDeclared(tool Tool, call abi.ToolCall) (abi.ToolResult, *ending) {
 	g := r.take(gateAction)
-	proposal, err := r.deps.People.Propose(call.Name, abi.Raw(call.Arguments))
+	proposal, err := r.people.Propose(call.Name, abi.Raw(call.Arguments))
 	if g == nil {
 		if !r.budget.takeToolCall() {
 			return refused(r.budget.exhausted()), nil
@@ -199,7 +199,7 @@ func (r *run) claim(claims abi.Raw) error {
 // execute carries a change out, whoever listens, and makes what came of it
 // durable. Should that fail, a resume settles it again.
 func (r *run) execute(claims abi.Raw, settle bool) abi.Raw {
-	result := r.deps.People.Execute(context.WithoutCancel(r.ctx), claims, settle)
+	result := r.people.Execute(context.WithoutCancel(r.ctx), claims, settle)
 	r.out.record(RecordActionSettled, settledPayload{Result: result}, true)
 	if err := r.flush(); err != nil {
 		r.opts.Logger.Error("the outcome of a change is not in the log", "run", r.req.RunID, "error", err)
@@ -211,8 +211,10 @@ func (r *run) execute(claims abi.Raw, settle bool) abi.Raw {
 // they will be sent.
 func (r *run) askApproval(tool Tool, check ToolCheck, verdict ToolVerdict) (abi.ToolResult, *ending) {
 	switch {
-	case r.deps.People == nil:
+	case r.people == nil:
 		return refused(nobodyToAsk), nil
+	case r.past != nil: // what is posted as history asks nobody and proves nothing
+		return refused(notApproved), nil
 	case !r.room():
 		return refused(noRoom), nil
 	case !same(check.Arguments, r.guards.Display(r.ctx, check.Arguments)):
@@ -222,7 +224,7 @@ func (r *run) askApproval(tool Tool, check ToolCheck, verdict ToolVerdict) (abi.
 	if err != nil {
 		return abi.ToolResult{}, r.failed(err)
 	}
-	prompt, err := r.deps.People.Agreement(tool.Name, check.Arguments, message)
+	prompt, err := r.people.Agreement(tool.Name, check.Arguments, message)
 	if err != nil {
 		return refused(err.Error()), nil
 	}
@@ -236,19 +238,23 @@ func same(a, b abi.Raw) bool {
 	return err1 == nil && err2 == nil && string(x) == string(y)
 }
 
-// approved performs the call that a person was asked about, as it was then.
-func (r *run) approved(call abi.ToolCall, g *given) (abi.ToolResult, *ending) {
+// approved is the call that a person was asked about, as it was then.
+func (r *run) approved(call abi.ToolCall, g *given) (Tool, ToolCheck, *abi.ToolResult, *ending) {
+	no := func(reason string) (Tool, ToolCheck, *abi.ToolResult, *ending) {
+		result := refused(reason)
+		return Tool{}, ToolCheck{}, &result, nil
+	}
 	switch answer := g.last(); {
 	case answer.Outcome == abi.HumanExpired:
-		return refused(notInTime), nil
+		return no(notInTime)
 	case answer.Outcome != abi.HumanAnswered:
-		return refused(notApproved), nil
+		return no(notApproved)
 	}
-	tool, args, err := r.deps.Tools.Parse(call.Name, call.Arguments)
+	tool, args, err := r.tools.Parse(call.Name, call.Arguments)
 	if err != nil {
-		return refused(err.Error()), nil
+		return no(err.Error())
 	}
-	return r.call(tool, r.check(tool, args))
+	return tool, r.check(tool, args), nil, nil
 }
 
 // performAsk asks a person what the workflow wants to know.
@@ -257,7 +263,8 @@ func (r *run) performAsk(ask *abi.AskHuman) (abi.Event, *ending) {
 		answer := g.last()
 		return abi.Event{Type: abi.EventHuman, Outcome: answer.Outcome, Answer: answer.Value}, nil
 	}
-	if r.deps.People == nil || !r.room() {
+	r.past, r.req.Caller = nil, r.req.Caller.forget()
+	if r.people == nil || !r.room() {
 		return abi.Event{Type: abi.EventHuman, Outcome: abi.HumanUnavailable}, nil
 	}
 	prompt, err := r.question(ask)
@@ -289,7 +296,7 @@ func (r *run) question(ask *abi.AskHuman) (Prompt, error) {
 			}
 		}
 	}
-	return r.deps.People.Question(&shown)
+	return r.people.Question(&shown)
 }
 
 // guarded is a text of its own as the output guards let people see it: what a
@@ -301,7 +308,7 @@ func (r *run) guarded(text string) (string, error) {
 	ctx, cancel := context.WithCancel(r.ctx)
 	defer cancel()
 	var shown strings.Builder
-	sink := r.policy.Guards(ctx, GuardSession{Roles: r.req.Principal.Roles, Call: r.stamped, Ask: r.ask,
+	sink := r.policy.Guards(ctx, GuardSession{Roles: r.req.Principal.Roles, Call: r.stamped, Ask: r.ask, People: r.people != nil,
 		Release: func(text string) { shown.WriteString(text) }}).Sink()
 	sink.Push(text)
 	sink.Finish(ctx)
@@ -309,7 +316,7 @@ func (r *run) guarded(text string) (string, error) {
 }
 
 // room tells whether one more question may wait.
-func (r *run) room() bool { return r.deps.Keeper.room() }
+func (r *run) room() bool { return r.deps.Keeper.room(r.req.Principal.UserID) }
 
 // park makes a question durable and leaves the run waiting for its answer.
 func (r *run) park(gate, step string, prompt Prompt) *ending {
@@ -318,7 +325,7 @@ func (r *run) park(gate, step string, prompt Prompt) *ending {
 	r.out.record(RecordParked, parkedPayload{ElapsedMS: (r.before + r.opts.Now().Sub(r.began)).Milliseconds(),
 		ToolCalls: r.budget.toolCalls, ModelCalls: r.budget.modelCalls, Steps: r.budget.steps, Told: r.budgetTold}, true)
 	r.out.record(RecordInteractionOpened, openedPayload{ID: i.ID, Kind: i.Kind, Owner: i.Owner, Prompt: i.Prompt,
-		Shown: digest(i.Prompt), Expires: i.Expires.UnixMilli(), Gate: gate, Step: step}, true)
+		Shown: digest(i.Prompt), Expires: i.Expires.UnixMilli(), Gate: gate, Step: step}, gate != gateCalls)
 	if err := r.deps.Keeper.announce(r.ctx, r.req.RunID, r.policy.Generation(), i.Expires); err != nil {
 		return r.failed(err)
 	}

@@ -79,8 +79,9 @@ type KeeperOptions struct {
 	Alone bool
 	// Park keeps a waiting run whose client leaves; else it is cancelled.
 	Park bool
-	// MaxPending bounds the questions that wait here, 1024 by default.
-	MaxPending int
+	// MaxPending bounds the questions that wait here, 1024 by default, and
+	// MaxPerUser those of one user, MaxPending by default.
+	MaxPending, MaxPerUser int
 	// KeepEvents is how long the events of an ended run are shown, 15 m by default.
 	KeepEvents time.Duration
 	// Preference is the head start of the replica with the stream, 200 ms by
@@ -107,6 +108,9 @@ func (o KeeperOptions) withDefaults() KeeperOptions {
 	}
 	if o.MaxPending == 0 {
 		o.MaxPending = 1024
+	}
+	if o.MaxPerUser == 0 {
+		o.MaxPerUser = o.MaxPending
 	}
 	if o.KeepEvents == 0 {
 		o.KeepEvents = 15 * time.Minute
@@ -139,6 +143,7 @@ type waiting struct {
 
 	unfollow func() bool
 	timer    *time.Timer
+	again    func() // what the timer does instead, after the store did not answer
 }
 
 // NewKeeper returns a keeper that [Keeper.Start] sets to work.
@@ -156,7 +161,21 @@ func (k *Keeper) Pending() int {
 	return len(k.waiting)
 }
 
-func (k *Keeper) room() bool { return k == nil || k.Pending() < k.opts.MaxPending }
+// room tells whether one more question of a user's may wait here.
+func (k *Keeper) room(user string) bool {
+	if k == nil {
+		return true
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	own := 0
+	for _, w := range k.waiting {
+		if w.parked.Owner == user {
+			own++
+		}
+	}
+	return len(k.waiting) < k.opts.MaxPending && own < k.opts.MaxPerUser
+}
 
 // Run begins a run with the current policy. It returns when the run has ended
 // or waits for a person; over is called once, when nothing more is shown to
@@ -200,6 +219,25 @@ func (k *Keeper) add(w *waiting) {
 	k.waiting[w.parked.Run] = w
 	w.timer = time.AfterFunc(w.parked.Expires.Sub(k.opts.Now()), func() { k.expire(w) })
 	k.ringLocked(w.parked.Run)
+}
+
+// retry lets a run wait once more, because the store did not answer when it
+// should have gone on.
+func (k *Keeper) retry(w *waiting, again func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.stopped {
+		return
+	}
+	k.waiting[w.parked.Run] = w
+	w.again = again
+	w.timer = time.AfterFunc(k.opts.Lease, func() {
+		k.do(func() {
+			if k.take(w) {
+				w.again()
+			}
+		})
+	})
 }
 
 // follow notices when the client leaves, from when it has the question on.
@@ -291,23 +329,30 @@ func (k *Keeper) detach(w *waiting, tell bool) {
 
 // cancel ends a waiting run whose client has left.
 func (k *Keeper) cancel(w *waiting) {
-	if !k.take(w) {
-		return
+	if k.take(w) {
+		k.cancelTaken(w)
 	}
+}
+
+func (k *Keeper) cancelTaken(w *waiting) {
 	j, err := read(k.life, k.log, w.parked.Run)
 	if err == nil {
 		err = k.finish(j, RecordInteractionCancelled, w.parked.ID, endedPayload{State: Cancelled})
 	}
+	over := w.over
+	if over == nil {
+		over = func() {}
+	}
 	switch {
 	case err == nil:
 		k.forget(w.parked.Run)
-		w.over()
+		over()
 		k.ring(w.parked.Run)
 	case fault.Of(err) == fault.Conflict: // somebody has answered before
 		k.goOn(w)
 	default:
 		k.opts.Logger.Error("a run whose client left is not cancelled in the log", "run", w.parked.Run, "error", err)
-		w.over()
+		over()
 	}
 }
 
@@ -324,17 +369,29 @@ func (k *Keeper) finish(j *journal, kind, interaction string, end endedPayload) 
 	return j.close(k.life, k.log, k.opts.NewID)
 }
 
+// taken tells that somebody else has gone on with a log.
+func taken(err error) bool {
+	kind := fault.Of(err)
+	return kind == fault.Conflict || kind == fault.Gone
+}
+
 // expire records that nobody answered in time, and lets the run go on.
 func (k *Keeper) expire(w *waiting) {
 	k.do(func() {
-		if !k.take(w) {
-			return
+		if k.take(w) {
+			k.expireTaken(w)
 		}
-		if err := k.resolve(k.life, w.parked.Run, w.parked.ID, RecordInteractionExpired, nil); err != nil && fault.Of(err) != fault.NotFound {
-			k.opts.Logger.Error("an expiry is not in the log", "run", w.parked.Run, "error", err)
-		}
-		k.goOn(w)
 	})
+}
+
+func (k *Keeper) expireTaken(w *waiting) {
+	err := k.resolve(k.life, w.parked.Run, w.parked.ID, RecordInteractionExpired, nil)
+	if fault.Of(err) == fault.Unavailable && k.life.Err() == nil {
+		k.opts.Logger.Error("an expiry is not in the log yet", "run", w.parked.Run, "error", err)
+		k.retry(w, func() { k.expireTaken(w) })
+		return
+	}
+	k.goOn(w)
 }
 
 // resolve appends what became of a run's open question. NotFound means that it
@@ -348,11 +405,11 @@ func (k *Keeper) resolve(ctx context.Context, run, interaction, kind string, ans
 		if p.opened.ID != interaction {
 			return errNoInteraction
 		}
-		if err := j.add(kind, resolvedPayload{ID: interaction, Answer: answer}, true); err != nil {
+		if err := j.add(kind, resolvedPayload{ID: interaction, Answer: answer}, p.opened.Kind != KindCalls); err != nil {
 			return err
 		}
 		err = j.flush(ctx, k.log, k.opts.NewID, false)
-		if fault.Of(err) != fault.Conflict {
+		if !taken(err) {
 			return err
 		}
 	}
@@ -384,14 +441,16 @@ func (k *Keeper) open(ctx context.Context, run string) (*journal, *past, error) 
 // question reads no more of a log than where its last question stands.
 func (j *journal) question(ctx context.Context, log Log) (*past, error) {
 	p := &past{}
+	if j.entries[len(j.entries)-1].Kind == RecordRunEnded { // payloads may be dropped by then
+		p.ended = &endedPayload{}
+		return p, nil
+	}
 	for i := range j.entries {
 		switch j.entries[i].Kind {
 		case RecordInteractionOpened, RecordInteractionAnswered, RecordInteractionCancelled, RecordInteractionExpired:
 			if err := p.take(ctx, log, j, i); err != nil {
 				return nil, err
 			}
-		case RecordRunEnded:
-			p.ended = &endedPayload{}
 		}
 	}
 	return p, nil
@@ -503,6 +562,10 @@ func (k *Keeper) goOn(w *waiting) {
 		out.Failed(FailureRun)
 		out.Ended(w.parked.Info)
 		over()
+		return
+	case fault.Of(err) == fault.Unavailable && k.life.Err() == nil:
+		k.opts.Logger.Error("a run cannot be resumed yet", "run", w.parked.Run, "error", err)
+		k.retry(w, func() { k.goOn(w) })
 		return
 	case err != nil:
 		k.opts.Logger.Error("a run cannot be resumed", "run", w.parked.Run, "error", err)

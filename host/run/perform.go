@@ -20,6 +20,9 @@ func (r *run) perform(a abi.Action) (abi.Event, *ending) {
 	case abi.ActionModel:
 		return r.performModel(a.Request)
 	case abi.ActionTools:
+		if r.req.Caller != nil {
+			return r.proposeTools(a.Calls, nil)
+		}
 		return r.performTools(a.Calls, nil)
 	case abi.ActionAsk:
 		return r.performAsk(a.Ask)
@@ -51,6 +54,9 @@ func (r *run) performModel(req *abi.ModelRequest) (abi.Event, *ending) {
 	call, err := r.modelCall(&r.thread, r.policy.Workflow(), req)
 	if err != nil {
 		return abi.Event{}, r.failed(err)
+	}
+	if past := r.replay(call); past != nil {
+		return r.performPast(past, call)
 	}
 	reply, said, err := r.complete(call)
 	if err != nil && said != "" {

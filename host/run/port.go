@@ -32,6 +32,8 @@ type GuardSession struct {
 	Call abi.Call
 	// Ask performs an ask_model verdict of the guard with that name.
 	Ask func(ctx context.Context, guard string, req *abi.ModelRequest) abi.AskReply
+	// People says that a person can be asked, so require_approval is no block.
+	People bool
 	// Release receives text for the client, in order, from one goroutine at a
 	// time. It blocks while the client does not read.
 	Release func(text string)

@@ -16,13 +16,14 @@ const RecordVersion = 1
 // Kinds of record, in the order in which they can first appear.
 const (
 	RecordRunStarted           = "run_started"
-	RecordStep                 = "step"     // shown to the client, in its display form
-	RecordDecision             = "decision" // a step that ends a guardrail's stage
-	RecordEvent                = "event"    // what the workflow was given
-	RecordAction               = "action"   // what it answered
-	RecordSaid                 = "said"     // text of a model whose reply failed in the end
-	RecordReleased             = "released" // text that the client has
-	RecordResult               = "result"   // of one call of an action that has several
+	RecordStep                 = "step"          // shown to the client, in its display form
+	RecordDecision             = "decision"      // a step that ends a guardrail's stage
+	RecordEvent                = "event"         // what the workflow was given
+	RecordAction               = "action"        // what it answered
+	RecordSaid                 = "said"          // text of a model whose reply failed in the end
+	RecordReleased             = "released"      // text that the client has
+	RecordResult               = "result"        // of one call of an action that has several
+	RecordCallProposed         = "call_proposed" // one call that the caller shall perform; interaction_opened then asks for all of them
 	RecordInteractionOpened    = "interaction_opened"
 	RecordParked               = "parked"
 	RecordInteractionAnswered  = "interaction_answered"
@@ -75,6 +76,8 @@ type startedPayload struct {
 	Contract    string     `json:"contract"`
 	Call        abi.Call   `json:"call"` // clock and seed of the guards' calls
 	Request     []abi.Turn `json:"request"`
+
+	Caller *callerPayload `json:"caller,omitempty"` // it performs the tools
 }
 
 type stepPayload struct {
@@ -130,6 +133,7 @@ const (
 	gateAction  = "action"  // a declared action
 	gateVerdict = "verdict" // a guardrail wants a person to agree to a call
 	gateAsk     = "ask"     // the workflow asks
+	gateCalls   = "calls"   // the caller performs calls; the answer is their results, which no guard has seen
 )
 
 // parkedPayload is what a fold of the events does not tell.

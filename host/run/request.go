@@ -32,6 +32,8 @@ type Request struct {
 	RunID           string // UUIDv4, chosen by the contract, never used twice
 	Turns           []abi.Turn
 	Traceparent     string // W3C, as it came; empty without one
+	// Caller says that the caller performs the tools; nil: the host does.
+	Caller *Caller
 }
 
 // latest returns the user turn that the run answers; a contract admits no

@@ -17,6 +17,7 @@ type past struct {
 	actions []abi.Action // what it answered; the last one is the one in progress
 	said    []string     // everything that went into the sink, in order
 	results []abi.ToolResult
+	calls   map[int]judged // of the action in progress, where the caller performs them
 	parked  parkedPayload
 	given   *given
 	opened  *openedPayload // the last question
@@ -66,6 +67,13 @@ func (p *past) take(ctx context.Context, log Log, j *journal, i int) error {
 		var r resultPayload
 		err := load(&r)
 		p.results, p.given = append(p.results, r.Result), nil
+		p.judge(r.Index, judged{result: &r.Result})
+		return err
+	case RecordCallProposed:
+		var c proposedPayload
+		err := load(&c)
+		p.given = nil
+		p.judge(c.Index, judged{proposed: &c})
 		return err
 	case RecordParked:
 		return load(&p.parked)
@@ -108,7 +116,7 @@ func (p *past) takeEvent(load func(any) error) error {
 		}
 	}
 	p.inputs = append(p.inputs, in)
-	p.results, p.given = nil, nil
+	p.results, p.calls, p.given = nil, nil, nil
 	return nil
 }
 
@@ -156,8 +164,10 @@ func (e *Engine) Resume(ctx context.Context, id, replica string, out Observer) (
 	switch {
 	case err != nil:
 		return Outcome{}, err
-	case p.ended != nil || p.open:
+	case p.ended != nil:
 		return Outcome{Lost: true}, nil
+	case p.open:
+		return Outcome{}, fault.New(fault.Unavailable, "run %s: its question is open", id)
 	}
 	j.now, j.reached, j.digests = e.opts.Now, e.opts.Reached, e.opts.Digests
 	j.epoch++
@@ -165,7 +175,7 @@ func (e *Engine) Resume(ctx context.Context, id, replica string, out Observer) (
 		return Outcome{}, err
 	}
 	if err := j.flush(ctx, e.deps.Log, e.opts.NewID, false); err != nil {
-		if fault.Of(err) == fault.Conflict {
+		if taken(err) {
 			return Outcome{Lost: true}, nil
 		}
 		return Outcome{}, err
@@ -183,7 +193,7 @@ func (e *Engine) revive(ctx context.Context, p *past, policy Policy, j *journal,
 	r := &run{Engine: e, policy: policy, state: AwaitingApproval, stamped: s.Call, given: p.given,
 		before: time.Duration(p.parked.ElapsedMS) * time.Millisecond, budgetTold: p.parked.Told,
 		req: Request{Principal: Principal{UserID: s.Principal, Pseudonym: s.Pseudonym, Roles: s.Roles},
-			RequestID: s.RequestID, RequestIDSource: s.Source, Contract: s.Contract, RunID: j.run, Turns: s.Request},
+			RequestID: s.RequestID, RequestIDSource: s.Source, Contract: s.Contract, RunID: j.run, Turns: s.Request, Caller: s.Caller.caller()},
 		info: Info{RunID: j.run, StepID: s.StepID, TraceID: s.TraceID, RequestID: s.RequestID, Generation: s.Generation},
 	}
 	r.open(ctx, s.Traceparent)
@@ -199,7 +209,10 @@ func (r *run) goOn(ctx context.Context, p *past) *ending {
 		r.attach(ctx) // else only when the change is settled
 	}
 	r.enter(Running)
-	action, err := r.refold(p)
+	action, err := abi.Action{}, r.unusable
+	if err == nil {
+		action, err = r.refold(p)
+	}
 	if err == nil {
 		err = r.resay(p)
 	}
@@ -208,9 +221,12 @@ func (r *run) goOn(ctx context.Context, p *past) *ending {
 	}
 	var event abi.Event
 	var end *ending
-	if action.Type == abi.ActionTools {
+	switch {
+	case action.Type == abi.ActionTools && r.req.Caller != nil:
+		event, end = r.proposeTools(action.Calls, p.calls)
+	case action.Type == abi.ActionTools:
 		event, end = r.performTools(action.Calls, p.results)
-	} else {
+	default:
 		event, end = r.perform(action)
 	}
 	if p.given != nil && p.given.gate == gateAction {

@@ -43,6 +43,12 @@ type Deps struct {
 	People People
 	// Keeper keeps the runs that wait for a person; nil where nobody is asked.
 	Keeper *Keeper
+	// Declare makes the registry of the tools that a caller performs; its Call
+	// is never used. Nil where callers perform none.
+	Declare func([]Tool) (Tools, error)
+	// Pauses is how a person on the side of such a caller is asked. Nothing is
+	// declared there. Nil where nobody can be.
+	Pauses People
 }
 
 // New returns an engine.
@@ -90,6 +96,9 @@ func (e *Engine) Run(ctx context.Context, req Request, out Observer) Outcome {
 	defer r.stop()
 	r.attach(ctx)
 	r.out.Started(r.info)
+	if r.unusable != nil {
+		return r.end(*r.failed(r.unusable))
+	}
 	r.enter(ScreeningInput)
 	end := r.screen()
 	if end == nil {
@@ -129,6 +138,11 @@ type run struct {
 	budget  budget
 	out     *shown
 	given   *given // what a person has answered; nil: nothing is answered
+
+	tools    Tools     // of the host, or those that the caller performs
+	people   People    // nil where nobody can be asked
+	past     *Exchange // of a caller's history, whose calls are being taken in
+	unusable error     // the caller's tools cannot be offered
 
 	client context.Context // ends when the client leaves
 	leave  context.CancelCauseFunc
@@ -171,7 +185,7 @@ func (e *Engine) begin(ctx context.Context, req Request, policy Policy, out Obse
 		Principal: req.Principal.UserID, Pseudonym: req.Principal.Pseudonym, Roles: req.Principal.Roles,
 		RequestID: req.RequestID, Source: req.RequestIDSource, Traceparent: telemetry.Traceparent(ctx),
 		StepID: r.info.StepID, TraceID: r.info.TraceID, Generation: policy.Generation(), Contract: req.Contract,
-		Call: r.stamped, Request: req.Turns,
+		Call: r.stamped, Request: req.Turns, Caller: recordedCaller(req.Caller),
 	}, true)
 	return r
 }
@@ -196,9 +210,10 @@ func (r *run) equip(out Observer, j *journal) {
 	r.thread = thread{policy: r.policy}
 	r.budget = budget{max: r.opts.MaxToolCalls}
 	r.out = newShown(out, r.span, j, r.opts)
+	r.choose()
 	r.unlive = r.deps.Keeper.live(r.req.RunID, r.req.Principal.UserID, r.info, r.out)
 	r.guards = r.policy.Guards(r.client, GuardSession{
-		Roles: r.req.Principal.Roles, Call: r.stamped, Ask: r.ask, Release: r.out.Text,
+		Roles: r.req.Principal.Roles, Call: r.stamped, Ask: r.ask, Release: r.out.Text, People: r.people != nil,
 	})
 }
 
@@ -310,7 +325,7 @@ func (r *run) failed(err error) *ending {
 	if r.client.Err() != nil {
 		return &ending{state: Cancelled}
 	}
-	if fault.Of(err) == fault.Conflict {
+	if taken(err) {
 		return &ending{lost: true}
 	}
 	if cause := context.Cause(r.ctx); cause != nil {

@@ -51,28 +51,47 @@ func (r *run) performTool(call abi.ToolCall) (abi.ToolResult, *ending) {
 	if tool, ok := r.declared(call.Name); ok {
 		return r.performDeclared(tool, call)
 	}
+	tool, check, refusal, end := r.judge(call)
+	switch {
+	case end != nil:
+		return abi.ToolResult{}, end
+	case refusal != nil:
+		return *refusal, nil
+	}
+	return r.call(tool, check)
+}
+
+// judge holds one call against the host's policy, the guards and, if one of
+// them wants that, a person. Without a refusal and an ending the call may be
+// performed.
+func (r *run) judge(call abi.ToolCall) (tool Tool, check ToolCheck, refusal *abi.ToolResult, end *ending) {
+	no := func(reason string) (Tool, ToolCheck, *abi.ToolResult, *ending) {
+		result := refused(reason)
+		return tool, check, &result, nil
+	}
 	if g := r.take(gateVerdict); g != nil {
 		return r.approved(call, g)
 	}
 	tool, args, denied := r.admit(call)
 	if denied.reason != "" {
 		r.opts.Tracer.ToolPolicy(r.ctx, tool.Name, tool.Name != "", telemetry.PolicyDeny, denied.code)
-		return refused(denied.reason), nil
+		return no(denied.reason)
 	}
 	r.opts.Tracer.ToolPolicy(r.ctx, tool.Name, true, telemetry.PolicyAllow, "")
-	check := r.check(tool, args)
+	check = r.check(tool, args)
 	verdict, err := r.guards.CheckToolCall(r.ctx, check)
 	if err != nil {
-		return abi.ToolResult{}, r.failed(err)
+		return tool, check, nil, r.failed(err)
 	}
 	r.decideTool(toolCallDecision, tool, verdict)
 	switch {
 	case verdict.Blocked:
-		return refused(verdict.Reason), nil
+		return no(verdict.Reason)
 	case verdict.Approve:
-		return r.askApproval(tool, check, verdict)
+		result, end := r.askApproval(tool, check, verdict)
+		return tool, check, &result, end
 	}
-	return r.call(tool, check)
+	return tool, check, nil, nil
 }
 
 func (r *run) check(tool Tool, args abi.Raw) ToolCheck {
@@ -91,14 +110,14 @@ type denial struct{ code, reason string }
 // call left in the budget, arguments that fit the schema, in this order. The
 // denial is zero when the call may go on.
 func (r *run) admit(call abi.ToolCall) (Tool, abi.Raw, denial) {
-	tool, args, err := r.deps.Tools.Parse(call.Name, call.Arguments)
+	tool, args, err := r.tools.Parse(call.Name, call.Arguments)
 	if err != nil {
 		return Tool{}, nil, denial{"not_readable", err.Error()}
 	}
 	if !r.budget.takeToolCall() {
 		return tool, nil, denial{"budget", r.budget.exhausted()}
 	}
-	if err := r.deps.Tools.Validate(tool.Name, args); err != nil {
+	if err := r.tools.Validate(tool.Name, args); err != nil {
 		return tool, nil, denial{"schema", err.Error()}
 	}
 	return tool, args, denial{}
@@ -111,7 +130,7 @@ func (r *run) call(tool Tool, check ToolCheck) (abi.ToolResult, *ending) {
 	ctx, span := r.opts.Tracer.StartTool(r.ctx, telemetry.ToolStart{
 		Name: tool.Name, StepName: tool.StepName, Input: string(step.Input)})
 	r.out.Step(step)
-	text, failed, err := r.deps.Tools.Call(ctx, tool.Name, check.Arguments)
+	text, failed, err := r.tools.Call(ctx, tool.Name, check.Arguments)
 	span.Returned()
 	if r.ctx.Err() != nil {
 		span.End("", true)
