@@ -79,6 +79,8 @@ func commands() []command {
 			"weir probe version", (*weir).probeVersion},
 		{"probe mcp-auth", "[--config FILE] [--timeout 5s]", "check that the MCP server refuses who has no key, and not who has",
 			"weir probe mcp-auth", (*weir).probeMCPAuth},
+		{"conform", "[--url URL [--key KEY|@FILE]] [--dir DIR] [--ask QUESTION] [--spec NAMES] [--json]", "hold any agent and its folder against the platform's, the agent-service and the AgentV specification, clause by clause; exit code 2 when nothing can be said",
+			"weir conform --url http://127.0.0.1:8000 --key @key.txt --dir . --ask 'Show me my open tickets.'", (*weir).conform},
 		{"version", "[--json]", "print the versions of the program and of what it speaks",
 			"weir version", (*weir).version},
 	}, append(logCommands(), agentvCommands()...)...)
