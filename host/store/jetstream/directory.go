@@ -28,14 +28,15 @@ type directory struct {
 // state is what the directory says of itself, so that a stream which the server
 // passes over because its files are damaged is missed.
 type state struct {
-	Format  int      `json:"format"`
+	Format int `json:"format"`
+	// Damaged is what was found to be lost. It stays until somebody decides, and
+	// stands on a line that can be taken out.
+	Damaged string   `json:"damaged,omitempty"`
 	Cluster string   `json:"cluster,omitempty"`
 	Streams []string `json:"streams"`
 	// Last is the last sequence of each stream at the last orderly end. It is
 	// removed while the directory is in use.
 	Last map[string]uint64 `json:"last,omitempty"`
-	// Damaged is what was found to be lost. It stays until somebody decides.
-	Damaged string `json:"damaged,omitempty"`
 }
 
 func hold(path string) (*directory, error) {

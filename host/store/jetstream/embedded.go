@@ -165,6 +165,8 @@ func (e *embedded) check(ctx context.Context, s *Store) error {
 			return fault.New(fault.Internal, "%s: the stream %s is missing or damaged: %s", e.dir.path, stream, e.log.said())
 		case len(lost.Messages) > 0:
 			return e.damaged("the stream %s has lost %d messages, the first is %d", stream, len(lost.Messages), slices.Min(lost.Messages))
+		case stream == s.name.stream(kindLog) && info.State.Deleted > 0: // nobody can have deleted them
+			return e.damaged("the stream %s misses %d messages", stream, info.State.Deleted)
 		case info.State.LastSeq < e.state.Last[stream]:
 			return e.damaged("the stream %s ends at message %d, expected %d", stream, info.State.LastSeq, e.state.Last[stream])
 		case lost.Bytes > 0:
@@ -179,7 +181,7 @@ func (e *embedded) check(ctx context.Context, s *Store) error {
 func (e *embedded) damaged(format string, args ...any) error {
 	err := fault.New(fault.Internal, format, args...)
 	st := e.state
-	st.Damaged = err.Error()
+	st.Damaged, st.Last = err.Error(), nil
 	if writeErr := e.dir.write(st); writeErr != nil {
 		return joinStop(err, writeErr)
 	}

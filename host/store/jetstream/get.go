@@ -139,6 +139,7 @@ func fromDirect(m *nats.Msg) (stored, error) {
 type streamInfo struct {
 	State struct {
 		LastSeq  uint64            `json:"last_seq"`
+		Deleted  int               `json:"num_deleted"` // between the first and the last
 		Subjects map[string]uint64 `json:"subjects"`
 		Lost     struct {
 			Messages []uint64 `json:"msgs"`
