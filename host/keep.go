@@ -87,7 +87,7 @@ func (h *Host) newKeeper() error {
 	h.keeper = run.NewKeeper(h.archive, l, l, run.KeeperOptions{
 		Alone:      h.cfg.Store.Alone(),
 		Park:       h.cfg.Approvals.OnDisconnect == config.DisconnectPark,
-		MaxPending: h.cfg.Approvals.MaxPending, KeepEvents: h.cfg.Run.KeepEvents,
+		MaxPending: h.cfg.Approvals.MaxPending, MaxPerUser: h.cfg.Run.MaxPerUser, KeepEvents: h.cfg.Run.KeepEvents,
 		Note: h.lease, Logger: h.log,
 	})
 	return nil

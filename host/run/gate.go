@@ -336,9 +336,14 @@ func (r *run) park(gate, step string, prompt Prompt) *ending {
 		Position: r.out.journal.position}}
 }
 
-// flush makes everything so far durable.
+// flush makes everything so far durable. Conflict means that somebody else has
+// gone on with the run.
 func (r *run) flush() error {
-	return r.out.journal.flush(r.ctx, r.deps.Log, r.opts.NewID, false)
+	err := r.out.journal.flush(r.ctx, r.deps.Log, r.opts.NewID, false)
+	if taken(err) {
+		return fault.New(fault.Conflict, "run %s: somebody else goes on with it", r.req.RunID)
+	}
+	return err
 }
 
 // proposalRefused is the result object of a call that is no proposal (3.7).

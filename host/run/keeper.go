@@ -518,7 +518,7 @@ func (k *Keeper) deliver(run string, w *waiting) {
 // pickUp goes on with a run that nobody has claimed yet.
 func (k *Keeper) pickUp(run string) {
 	j, err := read(k.life, k.log, run)
-	if err != nil || j.entries[len(j.entries)-1].Kind == RecordRunClaimed {
+	if err != nil || j.entries[len(j.entries)-1].Kind != RecordInteractionAnswered {
 		return
 	}
 	if w := k.find(run); w != nil && k.take(w) {

@@ -27,6 +27,9 @@ func newReplica(t *testing.T, s store.Store, w *world, name string, opts KeeperO
 	t.Helper()
 	r := &replica{t: t, desk: &desk{}, world: w, store: noted{logs{s}, w}}
 	opts.Replica = name
+	if opts.Preference == 0 {
+		opts.Preference = 20 * time.Second // however slow the machine, the replica with the stream goes on
+	}
 	r.keeper = NewKeeper(r, r.store, r.store, opts)
 	if err := r.keeper.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -229,6 +232,26 @@ func TestTakenOver(t *testing.T) {
 		if got := b.desk.done(); len(got) != 1 || strings.HasPrefix(got[0], "settle") {
 			t.Errorf("answered=%t: executed %q", answered, got)
 		}
+	}
+}
+
+// No replica has the stream, or the one that has it does not go on in time: the
+// one that took the answer does.
+func TestPickedUp(t *testing.T) {
+	s := memory.New(memory.Options{})
+	w := proposing()
+	a := newReplica(t, s, w, "a", KeeperOptions{Park: true})
+	c := a.begin(runID)
+	first := within(t, "question", c.asked)
+	a.die()
+	b := newReplica(t, s, w, "b", KeeperOptions{Park: true, Preference: 10 * time.Millisecond})
+	if b.keeper.Pending() != 0 {
+		t.Fatal("a run of a replica that is alive was taken over")
+	}
+	b.answer(first, "high")
+	b.answer(b.next(runID, first.ID), "because")
+	if p := b.ends(runID); p.ended.State != Completed || len(b.desk.done()) != 1 {
+		t.Errorf("ended %s, executed %q", p.ended.State, b.desk.done())
 	}
 }
 

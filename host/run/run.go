@@ -325,7 +325,7 @@ func (r *run) failed(err error) *ending {
 	if r.client.Err() != nil {
 		return &ending{state: Cancelled}
 	}
-	if taken(err) {
+	if fault.Of(err) == fault.Conflict {
 		return &ending{lost: true}
 	}
 	if cause := context.Cause(r.ctx); cause != nil {
