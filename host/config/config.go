@@ -61,6 +61,7 @@ type Config struct {
 	Reload    Reload            `toml:"reload"`
 	Registry  Registry          `toml:"registry"`
 	Approvals Approvals         `toml:"approvals"`
+	Contract  Contract          `toml:"contract"`
 	Build     Build             `toml:"-"`
 
 	origins   map[string]origin // of keys that are not at their default

@@ -92,6 +92,7 @@ func defaults() *Config {
 		Admin:    Admin{Listen: "127.0.0.1:8001"},
 		Reload:   Reload{Watch: true, Settle: 500 * time.Millisecond},
 		Registry: Registry{Attempts: 10},
+		Contract: Contract{Turn: Turn{Infer: InferOff, Identity: IdentityIgnore, AnswerTimeout: 25 * time.Second, SessionTimeout: 10 * time.Minute}},
 		Build:    Build{Commit: "unknown"},
 	}
 }
@@ -125,7 +126,8 @@ func (c *Config) resolve() {
 		c.Registry.SelfURL = "http://" + c.Agent.Name + ".agents.svc.cluster.local"
 	}
 	c.Plugins.resolve(c)
-	for _, path := range []*string{&c.Store.Credentials, &c.Store.TLSCA, &c.Store.TLSCert, &c.Store.TLSKey} {
+	for _, path := range []*string{&c.Store.Credentials, &c.Store.TLSCA, &c.Store.TLSCert, &c.Store.TLSKey,
+		&c.Contract.Turn.Scenario, &c.Contract.Turn.TrustRoot} {
 		*path = c.resolvePath(*path)
 	}
 	if path, ok := strings.CutPrefix(c.Admin.Listen, unixPrefix); ok && path != "" {

@@ -56,6 +56,7 @@ func startKeys() []startKey {
 		start("admin", func(c *Config) *Admin { return &c.Admin }),
 		start("registry", func(c *Config) *Registry { return &c.Registry }),
 		start("reload", func(c *Config) *Reload { return &c.Reload }),
+		{key: "contract", name: "[contract]", keep: keepContract},
 		variable("LLM_API_KEY", func(c *Config) *Secret { return &c.Model.Agent.APIKey }),
 		variable("LLM_GUARD_API_KEY", func(c *Config) *Secret { return &c.Model.Guard.APIKey }),
 		variable("MCP_API_KEY", func(c *Config) *Secret { return &c.Tools.MCP.APIKey }),

@@ -48,6 +48,7 @@ func (c *Config) validate(l *ledger, keyless bool) {
 	k.admin()
 	k.positive("reload.settle", c.Reload.Settle)
 	k.registry()
+	k.contract()
 }
 
 // key reports a dotted key unless ok.
