@@ -5,16 +5,12 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
-	"text/tabwriter"
 
 	"weir/cmd/weir/internal/agentv/agent"
 	"weir/cmd/weir/internal/agentv/harness"
-	"weir/cmd/weir/internal/agentv/ledger"
 	"weir/cmd/weir/internal/agentv/route"
 	"weir/cmd/weir/internal/agentv/scenario"
 	"weir/host/fault"
@@ -23,6 +19,18 @@ import (
 // exitBroken is the exit code of a harness that could not do its work, so that a
 // failure of the agent is told from one of the evaluation.
 const exitBroken = 2
+
+// agentvCommands are the harness side of the AgentV contract.
+func agentvCommands() []command {
+	return []command{
+		{"agentv run", "--scenario FILE [--agent URL|tcp:HOST:PORT|unix:PATH|COMMAND] [--routes FILE] [--attempts N] [--out DIR] [--json]",
+			"run an AgentV scenario against any agent and write a ledger; exit code 1 when the agent fails, 2 when the evaluation does",
+			`weir agentv run --scenario own_edge_pass.json --agent "python3 agent.py"`, (*weir).agentvRun},
+		{"agentv verify", "DIR|FILE [--scenario FILE] [--routes FILE] [--head DIGEST] [--json]",
+			"recompute the hashes, the chain and the outcome of a ledger",
+			"weir agentv verify runs/run-edge-1-20260101T120000Z-0a1b2c", (*weir).agentvVerify},
+	}
+}
 
 // agentvFlags are what the command agentv run was asked for.
 type agentvFlags struct {
@@ -232,169 +240,4 @@ func (w *weir) environment(routes string) (*route.Manifest, []byte, error) {
 	variable, _ := w.env(harness.RegistryVariable)
 	extra, err := harness.Extra(mappings, variable)
 	return manifest, extra, err
-}
-
-func (w *weir) printResult(r *harness.Result) {
-	out := tabwriter.NewWriter(w.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(out, "scenario\t%s (%s)\n", r.Scenario, printable(r.ScenarioName))
-	who := printable(r.Agent)
-	if r.AgentName != r.Agent {
-		who = r.AgentName + " at " + who
-	}
-	fmt.Fprintf(out, "agent\t%s\n\n", who)
-	_ = out.Flush()
-	fmt.Fprint(out, "attempt\tnode\tturns\tms\ttools\tmetrics\tresult\n")
-	for _, t := range r.Tries {
-		for _, n := range t.Nodes {
-			fmt.Fprintf(out, "%d\t%s\t%d\t%d\t%s\t%s\t%s\n", t.Attempt, printable(n.ID), n.Turns, n.Millis, printable(strings.Join(n.Tools, " ")), metrics(n.Metrics), passed(n.Success))
-		}
-		if len(t.Metrics) > 0 {
-			fmt.Fprintf(out, "%d\t(all)\t\t\t\t%s\t%s\n", t.Attempt, metrics(t.Metrics), passed(t.Success))
-		}
-	}
-	_ = out.Flush()
-	for _, t := range r.Tries {
-		for _, n := range t.Nodes {
-			for _, reason := range n.Reasons {
-				fmt.Fprintf(w.stdout, "attempt %d, %s: %s\n", t.Attempt, printable(n.ID), printable(reason))
-			}
-		}
-	}
-	for _, text := range r.Notices {
-		fmt.Fprintf(w.stdout, "note: %s\n", printable(text))
-	}
-	for _, text := range r.Oddities {
-		fmt.Fprintf(w.stdout, "note: AgentV's harness 1.7.3 would fail here: %s\n", printable(text))
-	}
-	fmt.Fprintf(out, "\n%s\t%d of %d attempts, %.0f %%\n", r.Status, r.Successful, r.Attempts, 100*r.PassRate)
-	fmt.Fprintf(out, "ledger\t%s\nhead\t%s\n", r.Ledger, r.Head)
-	_ = out.Flush()
-}
-
-func metrics(all []harness.Evaluation) string {
-	var out []string
-	for _, m := range all {
-		out = append(out, fmt.Sprintf("%s %.2f", m.Metric, m.Value))
-	}
-	return strings.Join(out, ", ")
-}
-
-func passed(ok bool) string {
-	if ok {
-		return "pass"
-	}
-	return "FAIL"
-}
-
-// printable keeps what others wrote from moving the cursor.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return ' '
-		}
-		return r
-	}, text)
-}
-
-// agentvVerify recomputes what a ledger says about itself.
-func (w *weir) agentvVerify(_ context.Context, args []string) int {
-	f := w.flags("agentv verify")
-	path := f.String("scenario", "", "the scenario of the run; default the copy beside the ledger")
-	routes := f.String("routes", "", "the routing manifest of the run")
-	head := f.String("head", "", "the digest of the last line, as it was printed after the run")
-	asJSON := f.Bool("json", false, "print one JSON object")
-	rest, code, ok := w.parse(f, args, 1)
-	if !ok {
-		return code
-	}
-	v, err := w.verify(rest[0], *path, *routes, *head)
-	if err != nil {
-		w.refuse("weir agentv verify", err)
-		return exitBroken
-	}
-	if *asJSON {
-		if code := w.printJSON(v); code != exitOK {
-			return exitBroken
-		}
-	} else {
-		printVerification(w.stdout, v)
-	}
-	if !v.Holds {
-		return exitFailed
-	}
-	return exitOK
-}
-
-func (w *weir) verify(path, scenarioPath, routes, head string) (*ledger.Verification, error) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		path = filepath.Join(path, ledger.Name)
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fault.New(fault.Invalid, "ledger: expected a readable file: %w", err)
-	}
-	defer file.Close()
-	evidence := ledger.Evidence{Head: head}
-	if scenarioPath == "" {
-		if copied := filepath.Join(filepath.Dir(path), harness.ScenarioName); exists(copied) {
-			scenarioPath = copied
-		}
-	}
-	if scenarioPath != "" {
-		s, err := scenario.Load(scenarioPath)
-		if err != nil {
-			return nil, err
-		}
-		_, extra, err := w.environment(routes)
-		if err != nil {
-			return nil, err
-		}
-		if evidence.Registry, err = harness.Registry(s, extra); err != nil {
-			return nil, err
-		}
-		evidence.Workflow, evidence.Tools = s.Workflow, s.ToolsSource
-	}
-	verifier, err := ledger.NewVerifier()
-	if err != nil {
-		return nil, err
-	}
-	return verifier.Verify(file, evidence)
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
-func printVerification(w io.Writer, v *ledger.Verification) {
-	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(out, "run\t%s\n", printable(v.RunID))
-	open := 0
-	for _, c := range v.Checks {
-		if c.State == ledger.Open {
-			open++
-		}
-		fmt.Fprintf(out, "%s\t%s\t%s\n", c.State, c.Name, printable(c.Detail))
-	}
-	switch {
-	case !v.Holds:
-		fmt.Fprintln(out, "\nthe ledger does not hold")
-	case open > 0:
-		fmt.Fprintf(out, "\nthe ledger holds as far as could be told: %d open\n", open)
-	default:
-		fmt.Fprintln(out, "\nthe ledger holds")
-	}
-	_ = out.Flush()
-}
-
-// agentvCommands are the harness side of the AgentV contract.
-func agentvCommands() []command {
-	return []command{
-		{"agentv run", "--scenario FILE [--agent URL|tcp:HOST:PORT|unix:PATH|COMMAND] [--routes FILE] [--attempts N] [--out DIR] [--json]",
-			"run an AgentV scenario against any agent and write a ledger; exit code 1 when the agent fails, 2 when the evaluation does",
-			`weir agentv run --scenario own_edge_pass.json --agent "python3 agent.py"`, (*weir).agentvRun},
-		{"agentv verify", "DIR|FILE [--scenario FILE] [--routes FILE] [--head DIGEST] [--json]",
-			"recompute the hashes, the chain and the outcome of a ledger",
-			"weir agentv verify runs/run-edge-1-20260101T120000Z-0a1b2c", (*weir).agentvVerify},
-	}
 }
