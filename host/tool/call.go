@@ -54,6 +54,9 @@ func (s *Set) Call(ctx context.Context, name string, arguments abi.Raw) (text st
 		return "", false, unavailable(name)
 	}
 	c := s.client
+	if c == nil {
+		return refusedPrefix + "the host does not perform this tool", true, nil
+	}
 	if c.differs(e) {
 		return refusedPrefix + errChanged, true, nil
 	}

@@ -13,8 +13,8 @@ import (
 // client's server. It never changes; another policy has another set. All
 // methods may be called concurrently.
 type Set struct {
-	client *Client
-	tools  []Tool // sorted by name
+	client *Client // nil: somebody else performs the calls, see [Declare]
+	tools  []Tool  // sorted by name
 	byName map[string]*entry
 }
 
@@ -39,6 +39,9 @@ func (s *Set) Tools() []Tool { return s.tools }
 // at all. Calls of them are refused; a set that is selected anew has them as
 // they are.
 func (s *Set) Changed() []Change {
+	if s.client == nil {
+		return nil
+	}
 	s.client.mu.Lock()
 	defer s.client.mu.Unlock()
 	var out []Change

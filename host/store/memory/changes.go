@@ -29,6 +29,9 @@ func (s *Store) Changes(ctx context.Context, prefix string) iter.Seq2[store.Chan
 			defer s.mu.Unlock()
 			delete(s.listeners, l)
 		}()
+		if !yield(store.Change{}, nil) {
+			return
+		}
 		for {
 			select {
 			case <-l.wake:
