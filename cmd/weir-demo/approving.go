@@ -10,9 +10,11 @@ import (
 // switched are the lines of the shipped agent.toml that the demo runs with
 // another value: people may approve a change, and what waits for them outlives
 // the process.
-var switched = [][2]string{
-	{"\n[actions.ticket_priority_change]\nenabled = false\n", "\n[actions.ticket_priority_change]\nenabled = true\n"},
-	{"\n# backend = \"memory\" ", "\nbackend = \"jetstream\" "},
+func switched() [][2]string {
+	return [][2]string{
+		{"\n[actions.ticket_priority_change]\nenabled = false\n", "\n[actions.ticket_priority_change]\nenabled = true\n"},
+		{"\n# backend = \"memory\" ", "\nbackend = \"jetstream\" "},
+	}
 }
 
 // approving makes a folder that looks like the configuration's own, with a copy
@@ -23,7 +25,7 @@ func approving(config string) (path string, remove func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	for _, line := range switched {
+	for _, line := range switched() {
 		if !bytes.Contains(text, []byte(line[0])) {
 			return "", nil, fmt.Errorf("%s: expected the line %q to switch on approvals for the demo", config, line[0])
 		}

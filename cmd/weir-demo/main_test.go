@@ -51,13 +51,16 @@ func playAgent(variant string) int {
 	case "never":
 		select {}
 	}
-	for _, name := range []string{"MCP_API_KEY", "TICKETS_MCP_URL", "LLM_BASE_URL", "LLM_API_KEY", "LLM_MODEL", "LLM_GUARD_MODEL"} {
+	for _, name := range []string{"MCP_API_KEY", "TICKETS_MCP_URL", "LLM_BASE_URL", "LLM_API_KEY", "LLM_MODEL", "LLM_GUARD_MODEL",
+		"HITL_APPROVAL_SECRET", "HITL_ENABLE_INTERACTIVE", "WEIR_STATE_DIR"} {
 		if os.Getenv(name) == "" {
 			fmt.Fprintln(os.Stderr, "missing", name)
 			return 6
 		}
 	}
-	err := http.ListenAndServe(os.Getenv("AGENT_BIND_ADDRESS"), gatewaytest.Agent(variant, os.Getenv("NAT_GATEWAY_API_KEY"), askModel))
+	approvals := &gatewaytest.Approvals{DeskURL: strings.TrimSuffix(os.Getenv("TICKETS_MCP_URL"), "/mcp"),
+		DeskKey: os.Getenv("MCP_API_KEY"), Secret: os.Getenv("HITL_APPROVAL_SECRET")}
+	err := http.ListenAndServe(os.Getenv("AGENT_BIND_ADDRESS"), gatewaytest.AgentWith(variant, os.Getenv("NAT_GATEWAY_API_KEY"), askModel, approvals))
 	fmt.Fprintln(os.Stderr, err)
 	return 7
 }
@@ -91,6 +94,9 @@ func (s *safe) String() string {
 	return s.b.String()
 }
 
+// shipped is the configuration of which the demo runs a copy.
+const shipped = "../../agent.toml"
+
 func demoWith(ctx context.Context, t *testing.T, variant string, args ...string) (code int, stdout, stderr *safe) {
 	t.Helper()
 	t.Setenv(fakeAgent, variant)
@@ -99,7 +105,7 @@ func demoWith(ctx context.Context, t *testing.T, variant string, args ...string)
 		t.Fatal(err)
 	}
 	stdout, stderr = &safe{}, &safe{}
-	args = append([]string{"--weir", self, "--address", "127.0.0.1:0", "--config", "some.toml"}, args...)
+	args = append([]string{"--weir", self, "--address", "127.0.0.1:0", "--config", shipped}, args...)
 	return run(ctx, args, stdout, stderr), stdout, stderr
 }
 
@@ -135,7 +141,7 @@ func TestTickets(t *testing.T) {
 func TestDemoThatGoesWrong(t *testing.T) {
 	code, stdout, stderr := demoWith(t.Context(), t, gatewaytest.Leaky)
 	if code != 1 || !strings.Contains(stdout.String(), "expectations failed") ||
-		!strings.Contains(stderr.String(), `agent | the fake agent says ["serve" "--config" "some.toml"]`) {
+		!strings.Contains(stderr.String(), `agent | the fake agent says ["serve" "--config" "/`) {
 		t.Errorf("code %d\n%s\n%s", code, stdout, stderr)
 	}
 }
@@ -151,7 +157,7 @@ func TestAgentThatDoesNotStart(t *testing.T) {
 		}
 	}
 	var stderr safe
-	if code := run(t.Context(), []string{"--weir", filepath.Join(t.TempDir(), "none")}, &safe{}, &stderr); code != 1 ||
+	if code := run(t.Context(), []string{"--config", shipped, "--weir", filepath.Join(t.TempDir(), "none")}, &safe{}, &stderr); code != 1 ||
 		!strings.Contains(stderr.String(), "the agent cannot be started") {
 		t.Errorf("code %d\n%s", code, &stderr)
 	}
@@ -180,7 +186,7 @@ func TestServeOnABusyPortAndInterrupt(t *testing.T) {
 	var stdout, stderr safe
 	code := make(chan int, 1)
 	go func() {
-		code <- run(ctx, []string{"--weir", self, "--address", l.Addr().String(), "--serve"}, &stdout, &stderr)
+		code <- run(ctx, []string{"--config", shipped, "--weir", self, "--address", l.Addr().String(), "--serve"}, &stdout, &stderr)
 	}()
 	eventually(t, func() bool { return strings.Contains(stdout.String(), "Ctrl-C ends it.") })
 	for _, want := range []string{l.Addr().String() + " is in use; the agent gets 127.0.0.1:", "curl -N -X POST 'http://127.0.0.1:", "Authorization: Bearer "} {
