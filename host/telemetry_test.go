@@ -57,17 +57,36 @@ var canaries = []string{
 	"CANARY-base", // an address
 }
 
+// observe starts one, with everything sent to the collector.
 func observe(t *testing.T, env map[string]string) *observed {
 	t.Helper()
-	o := &observed{collector: telemetrytest.Start(t), joins: map[string][]string{}}
-	o.model = &scripted{o: o}
-	model := httptest.NewServer(o.model)
-	t.Cleanup(model.Close)
+	collector := telemetrytest.Start(t)
 	telemetrytest.Environment(t, map[string]string{
-		"OTEL_EXPORTER_OTLP_ENDPOINT": o.collector.URL, "OTEL_EXPORTER_OTLP_HEADERS": "x-key=CANARY-otlp-key",
+		"OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL, "OTEL_EXPORTER_OTLP_HEADERS": "x-key=CANARY-otlp-key",
 		"OTEL_METRICS_EXPORTER": "otlp", "OTEL_LOGS_EXPORTER": "otlp",
 		"OTEL_RESOURCE_ATTRIBUTES": "service.version=9.9.9",
 	})
+	o := neighbours(t, env, `
+[plugins.slow]
+timeout = "20ms"
+on_error = "allow"
+[plugins.trap]
+on_error = "allow"
+[plugins.talks]
+log = true
+`)
+	o.collector = collector
+	return o
+}
+
+// neighbours starts the host as it is shipped, with more in its configuration,
+// and the model and the tools' server.
+func neighbours(t testing.TB, env map[string]string, config string) *observed {
+	t.Helper()
+	o := &observed{joins: map[string][]string{}}
+	o.model = &scripted{o: o}
+	model := httptest.NewServer(o.model)
+	t.Cleanup(model.Close)
 	all := map[string]string{
 		"NAT_GATEWAY_API_KEY": canaryKey, "MCP_API_KEY": canaryMCP, "LLM_API_KEY": "CANARY-llm-key",
 		"LLM_BASE_URL": model.URL + "/CANARY-base/v1", "TICKETS_MCP_URL": o.tools(t), "LLM_MODEL": "large", "LLM_GUARD_MODEL": "small",
@@ -83,16 +102,7 @@ func observe(t *testing.T, env map[string]string) *observed {
 			Hook(abi.HookCheckToolResult, plugintest.Op(plugintest.OpUnreachable)).Build())
 		w.WriteFile(t, "plugins/dist/talks.wasm", talker())
 		cache := "[plugins]\ncache = '" + plugintest.CacheDir(t) + "'\n"
-		config := strings.Replace(w.ReadFile(t, "agent.toml"), "[plugins]\n", cache, 1) + `
-[plugins.slow]
-timeout = "20ms"
-on_error = "allow"
-[plugins.trap]
-on_error = "allow"
-[plugins.talks]
-log = true
-`
-		w.WriteFile(t, "agent.toml", []byte(config))
+		w.WriteFile(t, "agent.toml", []byte(strings.Replace(w.ReadFile(t, "agent.toml"), "[plugins]\n", cache, 1)+config))
 	}})
 	if err := o.Boot(t); err != nil {
 		t.Fatal(err)
@@ -112,7 +122,7 @@ func talker() []byte {
 }
 
 // tools is the tools' server.
-func (o *observed) tools(t *testing.T) string {
+func (o *observed) tools(t testing.TB) string {
 	server := mcp.NewServer(&mcp.Implementation{Name: "desk", Version: "1"}, nil)
 	for _, name := range []string{"search_tickets", "get_ticket"} {
 		server.AddTool(&mcp.Tool{Name: name, Description: "CANARY-description", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true},

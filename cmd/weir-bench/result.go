@@ -24,6 +24,7 @@ const (
 	bytesUnit unit = "B"
 	kibibytes unit = "KiB"
 	megaRate  unit = "MB/s"
+	runRate   unit = "runs/s"
 )
 
 // absolute units depend on the machine; the others mean the same on every one.

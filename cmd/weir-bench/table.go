@@ -17,7 +17,7 @@ type row struct {
 // must come from one benchmark that takes them in turn (host/benchtest).
 func table() []row {
 	var rows []row
-	for _, part := range [][]row{callRows(), extismRows(), stateRows(), meterRows(), hostRows(), streamRows()} {
+	for _, part := range [][]row{callRows(), extismRows(), stateRows(), meterRows(), hostRows(), streamRows(), telemetryRows()} {
 		rows = append(rows, part...)
 	}
 	return rows

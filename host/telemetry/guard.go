@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -97,13 +98,15 @@ type GuardVerdict struct {
 }
 
 // GuardVerdict counts one guardrail's verdict and records it as a span that
-// ends now and is as long as the guardrail worked.
+// ends now and is as long as the guardrail worked. A look at what people see of
+// tools that changed nothing has no span: there are three of these for each
+// guard in a run with one tool call, and they say nothing.
 func (t *Tracer) GuardVerdict(ctx context.Context, v GuardVerdict) {
 	if t == nil {
 		return
 	}
 	t.countVerdict(v)
-	if !t.tracing {
+	if !t.tracing || v.Stage == "display" && v.Verdict == "allow" && v.Failure == "" {
 		return
 	}
 	now := time.Now()
@@ -135,18 +138,44 @@ func (t *Tracer) GuardVerdict(ctx context.Context, v GuardVerdict) {
 // countVerdict has no reason code among its attributes: a plugin could make up
 // as many as it likes.
 func (t *Tracer) countVerdict(v GuardVerdict) {
+	m := t.metrics
+	of := m.verdict(verdictKey{v.Name, v.Stage, v.Verdict, v.Monitor})
+	record(m.guardTime, v.Took, of.guard)
+	count(m.guards, of.outcome)
+	if v.Failure != "" {
+		count(m.guardErrors, with(append(of.attrs[:len(of.attrs):len(of.attrs)], attribute.String(AttrErrorType, code(v.Failure)))...))
+	}
+}
+
+// verdictKey is what a verdict's series depend on. All of it comes from
+// agent.toml and closed sets.
+type verdictKey struct {
+	plugin, stage, verdict string
+	monitor                bool
+}
+
+// verdictSeries are the attributes of a verdict, made once: there are about ten
+// verdicts in a run.
+type verdictSeries struct {
+	attrs          []attribute.KeyValue
+	guard, outcome metric.MeasurementOption
+}
+
+func (m *instruments) verdict(key verdictKey) *verdictSeries {
+	if s, ok := m.verdicts.Load(key); ok {
+		return s.(*verdictSeries)
+	}
 	mode := "enforce"
-	if v.Monitor {
+	if key.monitor {
 		mode = "monitor"
 	}
 	attrs := []attribute.KeyValue{
-		attribute.String(AttrPlugin, v.Name),
-		attribute.String(AttrStage, code(v.Stage)),
+		attribute.String(AttrPlugin, key.plugin),
+		attribute.String(AttrStage, code(key.stage)),
 		attribute.String(AttrMode, mode),
 	}
-	if v.Failure != "" {
-		count(t.metrics.guardErrors, with(append(attrs[:3:3], attribute.String(AttrErrorType, code(v.Failure)))...))
-	}
-	record(t.metrics.guardTime, v.Took, with(attrs...))
-	count(t.metrics.guards, with(append(attrs, attribute.String(AttrOutcome, code(v.Verdict)))...))
+	s := &verdictSeries{attrs: attrs, guard: with(attrs...),
+		outcome: with(append(attrs[:3:3], attribute.String(AttrOutcome, code(key.verdict)))...)}
+	m.verdicts.Store(key, s)
+	return s
 }

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -25,6 +26,7 @@ var (
 type instruments struct {
 	meter     metric.Meter
 	agentType string
+	verdicts  sync.Map // verdictKey to *verdictSeries
 
 	runs, runErrors, guards, guardErrors, pluginErrors, tools, approvals metric.Int64Counter
 	runTime, guardTime, toolTime, approvalTime, firstToken               metric.Float64Histogram

@@ -238,7 +238,7 @@ func Names() []Name {
 		{OfSpan, SpanToolPolicy, "", ConventionContract, "one decision of the host's own tool policy"},
 		{OfSpan, SpanInputGuard, "", ConventionContract, "the input stage"},
 		{OfSpan, SpanOutputGuard, "", ConventionContract, "the end of the output stage"},
-		{OfSpan, SpanGuardPrefix, "", ConventionWeir, "one guardrail's verdict; the stage follows"},
+		{OfSpan, SpanGuardPrefix, "", ConventionWeir, "one guardrail's verdict; the stage follows. Of redactions for display only those that changed something"},
 		{OfSpan, SpanHTTP, "", ConventionHTTP, "one HTTP request that is not a run, named by method and route; health checks have none"},
 		{OfMetric, MetricRuns, unitOne, ConventionPlatform, "runs that ended, by contract and state"},
 		{OfMetric, MetricRunsDuration, unitSeconds, ConventionPlatform, "how long runs took, by contract and state"},

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/exporters/stdout/stdouttrace"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/exemplar"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
@@ -54,6 +55,7 @@ func (e *Exporter) startMetrics(ctx context.Context, set settings, opts Options,
 		return err
 	}
 	e.meters = sdkmetric.NewMeterProvider(sdkmetric.WithResource(res), sdkmetric.WithCardinalityLimit(maxSeries),
+		sdkmetric.WithExemplarFilter(exemplar.AlwaysOffFilter), // postponed; they cost with every record
 		sdkmetric.WithReader(sdkmetric.NewPeriodicReader(metricExit{out, e.bounds[metrics]})))
 	e.flush, e.abandon = append(e.flush, e.meters.Shutdown), append(e.abandon, out.Shutdown)
 	return nil
