@@ -111,10 +111,23 @@ type view struct {
 	tail     string // released and without a record yet; begins at recorded
 	recorded int
 	changed  <-chan struct{}
-	load     func(i int, into any) error
-	owner    string
+	log      Log // nil: nothing of it can be read any more
 	started  startedPayload
 	live     bool
+}
+
+// load decodes a record's payload. It changes nothing, since others may look at
+// the same records.
+func (v *view) load(ctx context.Context, i int, into any) error {
+	e := v.entries[i]
+	if v.log == nil {
+		return fault.New(fault.Gone, "expired")
+	}
+	var err error
+	if e.payload, err = e.body(ctx, v.log); err != nil {
+		return err
+	}
+	return e.decode(into)
 }
 
 // Follow looks for a run of this user's; show shows its events after the place,
@@ -145,7 +158,7 @@ func (k *Keeper) view(ctx context.Context, run string) (*view, error) {
 	l := k.running[run]
 	k.mu.Unlock()
 	if l != nil {
-		return l.view(), nil
+		return l.view(k.log), nil
 	}
 	bell := k.bell(run) // before the look, so that nothing is missed
 	j, err := read(ctx, k.log, run)
@@ -155,23 +168,22 @@ func (k *Keeper) view(ctx context.Context, run string) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &view{entries: j.entries, changed: bell, load: func(i int, into any) error { return j.load(ctx, k.log, i, into) }}
-	if err := v.load(0, &v.started); err != nil && fault.Of(err) != fault.Gone {
+	v := &view{entries: j.entries, changed: bell, log: k.log}
+	if err := v.load(ctx, 0, &v.started); err != nil && fault.Of(err) != fault.Gone {
 		return nil, err
 	}
 	if v.expired(k.opts.Now(), k.opts.KeepEvents) {
-		v.load = func(int, any) error { return fault.New(fault.Gone, "expired") }
+		v.log = nil
 	}
 	return v, nil
 }
 
-func (l *live) view() *view {
+func (l *live) view(log Log) *view {
 	s := l.shown
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	j := *s.journal
-	v := &view{entries: j.entries, recorded: s.recorded, tail: s.released.String()[s.recorded:], changed: s.changed, live: true}
-	v.load = func(i int, into any) error { return j.load(context.Background(), nil, i, into) }
+	v := &view{entries: s.journal.entries, recorded: s.recorded, tail: s.released.String()[s.recorded:],
+		changed: s.changed, log: log, live: true}
 	v.started.Principal = l.owner
 	v.started.StepID, v.started.TraceID, v.started.RequestID = l.info.StepID, l.info.TraceID, l.info.RequestID
 	return v
@@ -207,7 +219,7 @@ func (k *Keeper) follow(ctx context.Context, run string, from place, out Followe
 		case err != nil && ctx.Err() == nil:
 			out.Gap("the run cannot be read any more")
 			return
-		case err != nil || f.show(v):
+		case err != nil || f.show(ctx, v):
 			return
 		}
 		select {
@@ -238,7 +250,7 @@ func (f *follower) fits(v *view) bool {
 }
 
 // show shows all that is there now, and reports whether the run has ended.
-func (f *follower) show(v *view) (ended bool) {
+func (f *follower) show(ctx context.Context, v *view) (ended bool) {
 	open := openQuestion(v.entries)
 	if f.info.RunID == "" {
 		f.begin(v)
@@ -247,7 +259,7 @@ func (f *follower) show(v *view) (ended bool) {
 		if v.entries[i].N <= f.at.n {
 			continue
 		}
-		if f.showEntry(v, i, i == open) {
+		if f.showEntry(ctx, v, i, i == open) {
 			return true
 		}
 	}
@@ -287,7 +299,7 @@ func (f *follower) begin(v *view) {
 }
 
 // showEntry shows one record and moves the place behind it.
-func (f *follower) showEntry(v *view, i int, open bool) (ended bool) {
+func (f *follower) showEntry(ctx context.Context, v *view, i int, open bool) (ended bool) {
 	e := &v.entries[i]
 	reached := place{epoch: e.Epoch, n: e.N, offset: f.at.offset}
 	at := func() { f.at = reached; f.out.At(reached.String()) }
@@ -301,13 +313,13 @@ func (f *follower) showEntry(v *view, i int, open bool) (ended bool) {
 		}
 	case RecordStep, RecordDecision:
 		var p stepPayload
-		if err = v.load(i, &p); err == nil {
+		if err = v.load(ctx, i, &p); err == nil {
 			at()
 			f.out.Step(p.step())
 		}
 	case RecordReleased:
 		var p releasedPayload
-		if err = v.load(i, &p); err == nil {
+		if err = v.load(ctx, i, &p); err == nil {
 			from := max(f.at.offset, p.From)
 			reached.offset = max(f.at.offset, p.To)
 			at()
@@ -320,14 +332,14 @@ func (f *follower) showEntry(v *view, i int, open bool) (ended bool) {
 		if !open {
 			break
 		}
-		if err = v.load(i, &p); err == nil && p.Kind != KindCalls { // those are for the caller alone
+		if err = v.load(ctx, i, &p); err == nil && p.Kind != KindCalls { // those are for the caller alone
 			at()
 			past := past{opened: &p}
 			f.out.Asked(past.interaction(f.run))
 		}
 	case RecordRunEnded:
 		at()
-		f.ended(v, i)
+		f.ended(ctx, v, i)
 		return true
 	}
 	f.at = reached
@@ -338,9 +350,9 @@ func (f *follower) showEntry(v *view, i int, open bool) (ended bool) {
 	return false
 }
 
-func (f *follower) ended(v *view, i int) {
+func (f *follower) ended(ctx context.Context, v *view, i int) {
 	p := endedPayload{State: Completed}
-	_ = v.load(i, &p)
+	_ = v.load(ctx, i, &p)
 	if p.State == Failed {
 		f.out.Failed(p.Failure)
 	}

@@ -58,8 +58,8 @@ type Index interface {
 	Put(ctx context.Context, key string, data []byte, ttl time.Duration) error
 	Delete(ctx context.Context, key string) error
 	Keys(ctx context.Context, prefix string) ([]string, error)
-	// Changes yields the logs with the prefix that are appended to from now on,
-	// with their positions. It may leave out all but the last of a log.
+	// Changes yields the zero Change when it listens, and from then on the logs
+	// with the prefix that are appended to, with their positions. It may leave out all but the last of a log.
 	Changes(ctx context.Context, prefix string) iter.Seq2[Change, error]
 }
 
@@ -92,6 +92,9 @@ type KeeperOptions struct {
 	Lease time.Duration
 	// Note is what the replica's lease says; default an empty object.
 	Note func() []byte
+	// Reached is [Options].Reached for the records that a keeper appends: what
+	// became of a question, and the end of a run that waited.
+	Reached func(record string)
 	// Logger receives what went wrong, without any text of a request.
 	Logger *slog.Logger
 	// Now and NewID are the clock and the source of ids, for tests.
@@ -129,6 +132,9 @@ func (o KeeperOptions) withDefaults() KeeperOptions {
 	}
 	if o.Note == nil {
 		o.Note = func() []byte { return []byte("{}") }
+	}
+	if o.Reached == nil {
+		o.Reached = func(string) {}
 	}
 	return o
 }
@@ -358,6 +364,7 @@ func (k *Keeper) cancelTaken(w *waiting) {
 
 // finish ends a run that waits: what became of its question, and its end.
 func (k *Keeper) finish(j *journal, kind, interaction string, end endedPayload) error {
+	j.now, j.reached = k.opts.Now, k.opts.Reached
 	if kind != "" {
 		if err := j.add(kind, resolvedPayload{ID: interaction}, true); err != nil {
 			return err
@@ -427,7 +434,7 @@ func (k *Keeper) open(ctx context.Context, run string) (*journal, *past, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	j.now = k.opts.Now
+	j.now, j.reached = k.opts.Now, k.opts.Reached
 	p, err := j.question(ctx, k.log)
 	if err != nil {
 		return nil, nil, err

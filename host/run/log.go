@@ -150,22 +150,33 @@ func (j *journal) take(raw []byte) error {
 // payload that was dropped is Gone.
 func (j *journal) load(ctx context.Context, log Log, i int, into any) error {
 	e := &j.entries[i]
-	if e.payload == nil {
-		space := LogName(j.run)
-		if !e.kept {
-			space = rawSpace(j.run)
-		}
-		body, err := log.Blob(ctx, space, e.Payload)
-		if fault.Of(err) == fault.NotFound {
-			return fault.New(fault.Gone, "run %s: record %d: the payload is dropped", j.run, e.N)
-		}
-		if err != nil {
-			return err
-		}
-		e.payload = body
+	body, err := e.body(ctx, log)
+	if err != nil {
+		return err
 	}
+	e.payload = body
+	return e.decode(into)
+}
+
+// body returns a record's payload from where it is.
+func (e *entry) body(ctx context.Context, log Log) ([]byte, error) {
+	if e.payload != nil {
+		return e.payload, nil
+	}
+	space := LogName(e.Run)
+	if !e.kept {
+		space = rawSpace(e.Run)
+	}
+	body, err := log.Blob(ctx, space, e.Payload)
+	if fault.Of(err) == fault.NotFound {
+		return nil, fault.New(fault.Gone, "run %s: record %d: the payload is dropped", e.Run, e.N)
+	}
+	return body, err
+}
+
+func (e *entry) decode(into any) error {
 	if err := json.Unmarshal(e.payload, into); err != nil {
-		return fault.New(fault.Internal, "run %s: record %d (%s): %w", j.run, e.N, e.Kind, err)
+		return fault.New(fault.Internal, "run %s: record %d (%s): %w", e.Run, e.N, e.Kind, err)
 	}
 	return nil
 }

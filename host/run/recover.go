@@ -161,6 +161,10 @@ func (k *Keeper) listen() {
 			if err != nil {
 				break
 			}
+			if change.Log == "" {
+				k.lookAtAll()
+				continue
+			}
 			k.heard(strings.TrimPrefix(change.Log, LogName("")), change.Position)
 		}
 		select {
@@ -168,9 +172,12 @@ func (k *Keeper) listen() {
 			return
 		case <-time.After(k.opts.Lease / 12):
 		}
-		for _, run := range k.all() {
-			k.heard(run, math.MaxInt64)
-		}
+	}
+}
+
+func (k *Keeper) lookAtAll() {
+	for _, run := range k.all() {
+		k.heard(run, math.MaxInt64)
 	}
 }
 

@@ -13,8 +13,8 @@ type Change struct {
 
 // Changer tells of appends to many logs at once; every backend does.
 type Changer interface {
-	// Changes yields the logs with the prefix that are appended to after the
-	// iteration has begun, whoever appends. Of several appends to one log that
+	// Changes yields the zero Change when it listens, and from then on the logs
+	// with the prefix that are appended to, whoever appends. Of several appends to one log that
 	// nobody has taken yet it may leave out all but the last. It ends with the
 	// context's error, or with Unavailable when the backend does not answer;
 	// whoever begins again looks for what it missed.

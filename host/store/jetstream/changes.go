@@ -27,6 +27,9 @@ func (s *Store) Changes(ctx context.Context, prefix string) iter.Seq2[store.Chan
 		l := &listener{prefix: prefix, wake: make(chan struct{}, 1), logs: map[string]int64{}}
 		s.notes.listen(l)
 		defer s.notes.mute(l)
+		if !yield(store.Change{}, nil) {
+			return
+		}
 		for {
 			select {
 			case <-l.wake:
