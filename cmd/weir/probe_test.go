@@ -24,7 +24,7 @@ func TestProbeHTTP(t *testing.T) {
 		case "/made":
 			w.WriteHeader(201)
 		case "/away":
-			http.Redirect(w, r, other.URL, 302)
+			http.Redirect(w, r, other.URL, http.StatusFound)
 		case "/hang":
 			<-r.Context().Done()
 		case "/endless":
