@@ -68,6 +68,16 @@ func readStrings(d *strictjson.Decoder) ([]string, error) {
 	return list, err
 }
 
+func readInts(d *strictjson.Decoder) ([]int, error) {
+	list := []int{}
+	err := d.Array(func() error {
+		n, err := readInt(d)
+		list = append(list, n)
+		return err
+	})
+	return list, err
+}
+
 func readList[T any](d *strictjson.Decoder, read func(*T, *strictjson.Decoder) error) ([]T, error) {
 	list := []T{}
 	err := d.Array(func() error {
@@ -159,6 +169,20 @@ func appendOptStrings(b []byte, name string, list []string) []byte {
 		return b
 	}
 	return appendStrings(appendKey(b, name), list)
+}
+
+func appendOptInts(b []byte, name string, list []int) []byte {
+	if len(list) == 0 {
+		return b
+	}
+	b = append(appendKey(b, name), '[')
+	for i, n := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strictjson.AppendInt(b, int64(n))
+	}
+	return append(b, ']')
 }
 
 func appendList[T any](b []byte, name string, list []T, item func(*T, []byte) []byte) []byte {

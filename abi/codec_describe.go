@@ -256,6 +256,7 @@ func (m *ConfigureReply) AppendJSON(b []byte) []byte {
 	b = append(b, '{')
 	b = appendOptStr(b, "error", m.Error)
 	b = appendOptList(b, "patterns", m.Patterns, (*Pattern).AppendJSON)
+	b = appendOptBool(b, "send_matches", m.SendMatches)
 	b = appendOptInt(b, "look_behind", m.LookBehind)
 	b = appendOptInt(b, "hold_back", m.HoldBack)
 	b = appendOptStrings(b, "prompts", m.Prompts)
@@ -273,6 +274,8 @@ func (m *ConfigureReply) read(d *strictjson.Decoder) error {
 			m.Error, err = d.String()
 		case "patterns":
 			m.Patterns, err = readList(d, (*Pattern).read)
+		case "send_matches":
+			m.SendMatches, err = d.Bool()
 		case "look_behind":
 			m.LookBehind, err = readInt(d)
 		case "hold_back":

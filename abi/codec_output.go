@@ -13,6 +13,8 @@ func (m *CheckOutputRequest) AppendJSON(b []byte) []byte {
 	b = appendOptStrings(b, "texts", m.Texts)
 	b = appendOptBool(b, "final", m.Final)
 	b = appendOptRaw(b, "state", m.State)
+	b = appendOptInts(b, "matches", m.Matches)
+	b = appendOptInt(b, "open", m.Open)
 	return append(b, '}')
 }
 
@@ -42,6 +44,10 @@ func (m *CheckOutputRequest) read(d *strictjson.Decoder) error {
 			m.Final, err = d.Bool()
 		case "state":
 			m.State, err = readRaw(d)
+		case "matches":
+			m.Matches, err = readInts(d)
+		case "open":
+			m.Open, err = readInt(d)
 		default:
 			err = strictjson.Unknown(name)
 		}

@@ -71,6 +71,10 @@ type ConfigureReply struct {
 	// earliest offset from which a match may still come, the text's length when
 	// it is final. They need a LookBehind of at least four bytes.
 	Patterns []Pattern `json:"patterns,omitempty"`
+	// SendMatches has the matches that the host has found sent along with
+	// check_output, so that the guard need not look again. See
+	// [CheckOutputRequest]; its replies must be the same with and without.
+	SendMatches bool `json:"send_matches,omitempty"`
 	// LookBehind is how many bytes before text check_output wants in before.
 	LookBehind int `json:"look_behind,omitempty"`
 	// HoldBack makes the host drive check_output by a fixed window of that

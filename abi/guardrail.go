@@ -81,6 +81,15 @@ type CheckOutputRequest struct {
 	Texts     []string `json:"texts,omitempty"` // UseDisplay, in place of Text
 	Final     bool     `json:"final,omitempty"` // no text will follow
 	State     Raw      `json:"state,omitempty"` // what this guard returned last for this stream
+
+	// Matches are all decided matches of the patterns that the guard declared:
+	// three numbers for each, its place among the patterns, its start and its
+	// end in Text; in the order of their starts and then of their patterns. No
+	// match that is still to come begins before Open, the length of Text when
+	// it is final. Only for guards that asked for them (send_matches), of an
+	// answer and without State; without Matches a guard looks itself.
+	Matches []int `json:"matches,omitempty"`
+	Open    int   `json:"open,omitempty"`
 }
 
 // CheckOutputReply decides the text before HoldFrom. For a display there is no

@@ -226,7 +226,11 @@ func wrongs(typ reflect.Type, name string) []any {
 	case reflect.Bool:
 		return []any{nil, "true", json.Number("1")}
 	case reflect.Slice:
-		return []any{nil, "x", map[string]any{}, []any{nil}, []any{json.Number("1")}}
+		other := any(json.Number("1")) // no kind of item
+		if typ.Elem().Kind() == reflect.Int {
+			other = "1"
+		}
+		return []any{nil, "x", map[string]any{}, []any{nil}, []any{other}}
 	}
 	return []any{nil, "x", []any{}}
 }

@@ -67,12 +67,14 @@ func (m *Case) validate(kind string) error {
 // is for whoever has the matcher.
 func (m *ConfigureReply) Validate() error {
 	switch {
-	case m.Error != "" && (len(m.Patterns) > 0 || m.LookBehind != 0 || m.HoldBack != 0 || len(m.Prompts) > 0):
+	case m.Error != "" && (len(m.Patterns) > 0 || m.SendMatches || m.LookBehind != 0 || m.HoldBack != 0 || len(m.Prompts) > 0):
 		return errors.New("error: nothing else may stand beside it")
 	case m.LookBehind < 0 || m.LookBehind > MaxLookBehind:
 		return outside("look_behind", m.LookBehind, MaxLookBehind)
 	case m.HoldBack < 0 || m.HoldBack > MaxLookBehind:
 		return outside("hold_back", m.HoldBack, MaxLookBehind)
+	case m.SendMatches && len(m.Patterns) == 0:
+		return errors.New("send_matches: there are no patterns")
 	}
 	for i, p := range m.Patterns {
 		switch {

@@ -156,6 +156,7 @@ func guardrail(p *plugin.Plugin, c config.Plugin) guard.Guard {
 		LookBehind:   p.Settings().LookBehind,
 		HoldBack:     p.Settings().HoldBack,
 		Patterns:     p.Settings().Patterns,
+		SendMatches:  p.Settings().SendMatches,
 	}
 	if p.Has(abi.HookCheckInput) {
 		g.Input = p

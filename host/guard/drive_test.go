@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -286,6 +287,29 @@ func TestNativeLeavesStateToTheGuard(t *testing.T) {
 	watch(t, must(New([]Guard{g}, Options{})), []string{"a", "x", "b", "c"})
 	if diff := cmp.Diff([]string{"x", "b1"}, states); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
+// abi.CheckOutputRequest: a guard that asked gets the matches, counted from its
+// text, and what is still open; not with a state, and no other guard does.
+func TestMatchesAreSent(t *testing.T) {
+	for asked, want := range map[bool][]string{
+		true:  {"+1 x+: [1 1 5] open 6", "2 [] open 0", "3 [] open 0", " [] open 0"},
+		false: {"+1 x+: [] open 0", "2 [] open 0", "3 [] open 0", " [] open 0"},
+	} {
+		var calls []string
+		g := Guard{Name: "g", LookBehind: 4, SendMatches: asked,
+			Patterns: []abi.Pattern{{ID: "q", Expr: "q"}, {ID: "x", Expr: `1 x\+`}},
+			Output: outputFunc(func(_ context.Context, q *abi.CheckOutputRequest) (*abi.CheckOutputReply, error) {
+				calls = append(calls, fmt.Sprintf("%s %v open %d", q.Text, q.Matches, q.Open))
+				r := passing(q)
+				r.State = abi.Raw(`1`)
+				return r, nil
+			})}
+		watch(t, must(New([]Guard{g}, Options{})), []string{"clean ", "é", "+1 x+:", "2", "3"})
+		if diff := cmp.Diff(want, calls); diff != "" {
+			t.Errorf("asked %v: calls (-want +got):\n%s", asked, diff)
+		}
 	}
 }
 

@@ -59,6 +59,9 @@ type Guard struct {
 	// where one stands; see native. They need a LookBehind of at least four
 	// bytes, the character before the text.
 	Patterns []abi.Pattern
+	// SendMatches sends what was found along, for a guard that need not look
+	// again. Without Patterns it means nothing.
+	SendMatches bool
 	// HoldBack drives check_output by a fixed window of so many bytes, at most
 	// half of TailBytes, for a plugin that knows nothing of hold_from; see
 	// window. 0: the plugin knows. It excludes Patterns.

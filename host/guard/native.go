@@ -45,24 +45,25 @@ func newNative(guard string, patterns []abi.Pattern) (*native, error) {
 }
 
 // open looks at text from offset from on and returns where it is undecided, and
-// whether the guard has nothing to say about what stands before that.
-func (n *native) open(text string, from int, final bool) (open int, clean bool) {
+// whether the guard has nothing to say about what stands before that. The
+// matches are as a request has them, appended to list; both count from from.
+func (n *native) open(text string, from int, final bool, list []int) (open int, clean bool, matches []int) {
 	s := n.scanners.Get().(*match.Scanner)
 	defer n.scanners.Put(s)
 	s.Reset(text, from)
 	found, open := s.Scan(text, final)
+	clean = true
 	for _, m := range found {
-		if m.Start < open {
-			return open, false
-		}
+		clean = clean && m.Start >= open
+		list = append(list, m.Pattern, m.Start-from, m.End-from)
 	}
-	return open, true
+	return open - from, clean, list
 }
 
 // clean returns whether no pattern matches in any of several whole texts.
 func (n *native) clean(texts []string) bool {
 	for _, text := range texts {
-		if _, clean := n.open(text, 0, true); !clean {
+		if _, clean, _ := n.open(text, 0, true, nil); !clean {
 			return false
 		}
 	}

@@ -50,7 +50,7 @@ func shippedOutput(t testing.TB) []guard.Guard {
 		if len(s.Patterns) == 0 {
 			t.Fatalf("%s declares no patterns", name)
 		}
-		list = append(list, guard.Guard{Name: name, Output: p, LookBehind: s.LookBehind, HoldBack: s.HoldBack, Patterns: s.Patterns})
+		list = append(list, guard.Guard{Name: name, Output: p, LookBehind: s.LookBehind, HoldBack: s.HoldBack, Patterns: s.Patterns, SendMatches: s.SendMatches})
 	}
 	return list
 }

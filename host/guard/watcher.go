@@ -25,6 +25,8 @@ type watcher struct {
 	edited bool // one of its edits was applied
 	req    abi.CheckOutputRequest
 	own    abi.CheckOutputReply // the host's, where the guard has nothing to say
+
+	matches []int // of req, used again
 }
 
 func (w *watcher) out() bool { return w.hold == undecidable }
@@ -58,9 +60,14 @@ func (w *watcher) look(ctx context.Context, text string, final bool, m *merger) 
 // answer asks the guard, or answers for one that has nothing to say.
 func (w *watcher) answer(ctx context.Context, text string) (*abi.CheckOutputReply, error) {
 	if n := w.guard.native; n != nil && len(w.state) == 0 {
-		if open, clean := n.open(text, w.hold, w.req.Final); clean {
-			w.own.HoldFrom = open - w.hold
+		open, clean, matches := n.open(text, w.hold, w.req.Final, w.matches[:0])
+		w.matches = matches
+		if clean {
+			w.own.HoldFrom = open
 			return &w.own, nil
+		}
+		if w.guard.SendMatches {
+			w.req.Matches, w.req.Open = matches, open
 		}
 	}
 	clock := w.session.chain.opts.Clock

@@ -22,7 +22,13 @@ func (g *guard) answer(q *abi.CheckOutputRequest) (*abi.CheckOutputReply, error)
 		return nil, err
 	}
 	text, base := joined(q)
-	all, open := g.scan(text, base, resume, q.StreamPos-int64(base), q.Final)
+	all, open, given, err := g.given(q, text, base)
+	if err != nil {
+		return nil, err
+	}
+	if !given {
+		all, open = g.scan(text, base, resume, q.StreamPos-int64(base), q.Final)
+	}
 	edits, hold := decided(keep(all), open, base)
 	reply := &abi.CheckOutputReply{HoldFrom: hold - base, Edits: edits}
 	if !q.Final {

@@ -67,7 +67,7 @@ func TestReadmeIsTheShippedConfiguration(t *testing.T) {
 func TestConfigureThroughThePdk(t *testing.T) {
 	t.Cleanup(func() { current = nil })
 	for config, want := range map[string]string{
-		`{"entities":["US_SSN"]}`: `{"patterns":[{"id":"US_SSN","expr":"\\b\\d{3}[- .]\\d{2}[- .]\\d{4}\\b"}],"look_behind":4}`,
+		`{"entities":["US_SSN"]}`: `{"patterns":[{"id":"US_SSN","expr":"\\b\\d{3}[- .]\\d{2}[- .]\\d{4}\\b"}],"send_matches":true,"look_behind":4}`,
 		`{"entities":["PERSON"]}`: `{"error":"config: entities: [0]: unknown entity, expected one of EMAIL_ADDRESS, PHONE_NUMBER, CREDIT_CARD, IBAN_CODE, IP_ADDRESS, CRYPTO, US_SSN"}`,
 	} {
 		got, err := pdk.Invoke(abi.HookConfigure, []byte(`{"now":0,"seed":"0","config":`+config+`}`))

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
+
 	"weir/abi"
 	"weir/pdk/match"
 )
@@ -77,6 +79,59 @@ func TestDeclaredPatterns(t *testing.T) {
 	const clean = "Zoë has not heard of the parcel since Monday; nobody called. "
 	if _, s := g.sparingly(t, set, chars(clean)...); s.calls != 0 {
 		t.Errorf("%d calls for clean text", s.calls)
+	}
+}
+
+// sent is the request of a host that sends along what it has found, as
+// host/guard does.
+func sent(set *match.Set, q abi.CheckOutputRequest) *abi.CheckOutputRequest {
+	s := set.Scanner()
+	s.Reset(q.Before+q.Text, len(q.Before))
+	found, open := s.Scan(q.Before+q.Text, q.Final)
+	q.Open = open - len(q.Before)
+	for _, m := range found {
+		q.Matches = append(q.Matches, m.Pattern, m.Start-len(q.Before), m.End-len(q.Before))
+	}
+	return &q
+}
+
+// abi.CheckOutputRequest: the reply is the same with the matches and without,
+// wherever the text is cut and the guard's hold_from stands.
+func TestMatchesThatAreSent(t *testing.T) {
+	g := load(t, shipped(t))
+	set, with := g.declared(t), 0
+	for _, tt := range masked {
+		text := "to " + tt.text + ", today " + tt.text
+		for from := range text {
+			for to := range text[from:] {
+				q := abi.CheckOutputRequest{StreamPos: int64(from), Before: lastBytes(text[:from], lookBehind), Text: text[from : from+to], Final: to%2 == 1}
+				want, err := g.answer(&q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				again := sent(set, q)
+				got, err := g.answer(again)
+				if diff := cmp.Diff(want, got); diff != "" || err != nil {
+					t.Fatalf("%q %v: %v (-without +with):\n%s", q.Text, again.Matches, err, diff)
+				}
+				with += len(again.Matches)
+			}
+		}
+	}
+	if with < 1000 {
+		t.Errorf("only %d numbers were sent", with)
+	}
+}
+
+func TestMatchesThatAreNone(t *testing.T) {
+	g := load(t, shipped(t))
+	for _, bad := range [][]int{{0}, {0, 1}, {99, 0, 1}, {-1, 0, 1}, {0, -1, 1}, {0, 1, 1}, {0, 1, 5}, {0, 0, 1, 0}} {
+		if r, err := g.answer(&abi.CheckOutputRequest{Text: "abcd", Matches: bad, Open: 4}); err == nil {
+			t.Errorf("%v: %+v", bad, r)
+		}
+	}
+	if _, err := g.answer(&abi.CheckOutputRequest{Text: "abcd", Matches: []int{0, 1, 4}, Open: 4}); err != nil { // the control
+		t.Error(err)
 	}
 }
 

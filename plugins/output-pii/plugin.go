@@ -73,10 +73,10 @@ func numbers() string {
 	return b.String()
 }
 
-// settings declare the patterns, so that the host may look for them itself and
-// ask only where one of them is.
+// settings declare the patterns, so that the host may look for them itself,
+// ask only where one of them is, and say where.
 func (g *guard) settings() *abi.ConfigureReply {
-	reply := &abi.ConfigureReply{LookBehind: lookBehind}
+	reply := &abi.ConfigureReply{LookBehind: lookBehind, SendMatches: true}
 	for _, p := range g.patterns() {
 		reply.Patterns = append(reply.Patterns, abi.Pattern{ID: p.ID, Expr: p.Expr})
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	"weir/abi"
@@ -38,6 +39,21 @@ func (g *guard) scan(text string, base int, resume []int64, pos int64, final boo
 		all = append(all, g.confirm(m.Pattern, text, m.Start, m.End))
 	}
 	return all, open
+}
+
+// given returns what scan would, if the host has sent the matches along: it
+// looks for the same patterns with the same matcher.
+func (g *guard) given(q *abi.CheckOutputRequest, text string, base int) (all []found, open int, ok bool, err error) {
+	if len(q.Matches) == 0 || len(q.State) > 0 {
+		return nil, 0, false, nil
+	}
+	for m := q.Matches; len(m) > 0; m = m[3:] {
+		if len(m) < 3 || m[0] < 0 || m[0] >= len(g.finders) || m[1] < 0 || m[1] >= m[2] || m[2] > len(q.Text) {
+			return nil, 0, false, errors.New("matches: expected a pattern, a start and an end for each, inside of the text")
+		}
+		all = append(all, g.confirm(m[0], text, base+m[1], base+m[2]))
+	}
+	return all, base + q.Open, true, nil
 }
 
 func (g *guard) confirm(i int, text string, start, end int) found {

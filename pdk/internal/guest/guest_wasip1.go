@@ -33,8 +33,9 @@ func Call(hook abi.Hook, ptr unsafe.Pointer, n uint32) uint64 {
 	return at<<32 | uint64(len(reply))
 }
 
-// headroom is how much a call may allocate before the heap has to grow.
-const headroom = 1 << 20
+// headroom is how much a call may allocate before the heap has to grow. More
+// makes the image larger, and with it every reset; memory grows by half a MiB.
+const headroom = 512 << 10
 
 // settle leaves free heap in the image that the host makes of a configured
 // instance. Every call begins with that image, so the collector hardly ever
