@@ -105,8 +105,12 @@ func TestPeers(t *testing.T) {
 				w.WriteHeader(503)
 			}
 		}, 3, "level=INFO"},
-		{"refuses", func(w http.ResponseWriter, _ *http.Request, _ int32) { http.Error(w, canary, http.StatusUnprocessableEntity) }, 3, "expected status 2xx, got 422"},
-		{"redirects", func(w http.ResponseWriter, r *http.Request, _ int32) { http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect) }, 3, "got 307: redirects are not followed"},
+		{"refuses", func(w http.ResponseWriter, _ *http.Request, _ int32) {
+			http.Error(w, canary, http.StatusUnprocessableEntity)
+		}, 3, "expected status 2xx, got 422"},
+		{"redirects", func(w http.ResponseWriter, r *http.Request, _ int32) {
+			http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
+		}, 3, "got 307: redirects are not followed"},
 		{"hangs", func(_ http.ResponseWriter, r *http.Request, _ int32) { <-r.Context().Done() }, 3, "level=ERROR"},
 		{"hangs, then accepts", func(_ http.ResponseWriter, r *http.Request, n int32) {
 			if n == 1 {
