@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"context"
+	"time"
 
 	"github.com/nats-io/nats.go"
 )
@@ -56,4 +57,25 @@ func (s *Store) MakeLeader(ctx context.Context, server string) error {
 			return err
 		}
 	}
+}
+
+// ProbeEvery sets how often lost notes are looked for.
+func (o Options) ProbeEvery(d time.Duration) Options {
+	o.probeEvery = d
+	return o
+}
+
+// LoseNotes ends the subscription to notes.
+func (s *Store) LoseNotes() error { return s.notes.sub.Unsubscribe() }
+
+// DecodeRecords and EncodeRecords are the form of an append's records.
+var (
+	DecodeRecords = decodeRecords
+	EncodeRecords = encodeRecords
+)
+
+// DecodeEntry decodes a message of a log and returns what is said of it.
+func DecodeEntry(header nats.Header, data []byte) (position int64, id string, records [][]byte, end bool, err error) {
+	e, err := decodeEntry(stored{subject: "weir.1.log.a", seq: 1, header: header, data: data})
+	return e.Position, e.ID, e.Records, e.end, err
 }

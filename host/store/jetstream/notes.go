@@ -12,10 +12,6 @@ import (
 	"weir/host/fault"
 )
 
-// probeEvery is how often, while somebody watches, it is looked up whether notes
-// were lost.
-const probeEvery = 5 * time.Second
-
 // notes wakes watches when something was committed to their log. One
 // subscription serves all of them. A note may get lost: a gap in the stream's
 // sequences, a new connection, and a look at the stream from time to time wake
@@ -130,7 +126,7 @@ func (w *watcher) signal() {
 // look before.
 func (n *notes) probe(ctx context.Context) {
 	defer close(n.done)
-	ticker := time.NewTicker(probeEvery)
+	ticker := time.NewTicker(n.s.opts.probeEvery)
 	defer ticker.Stop()
 	var before uint64
 	for {

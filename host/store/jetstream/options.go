@@ -62,6 +62,9 @@ type Options struct {
 	// Log receives what the server inside this process and the connection have
 	// to say; default slog.Default.
 	Log *slog.Logger
+
+	// probeEvery is how long lost notes go unnoticed while somebody watches.
+	probeEvery time.Duration
 }
 
 // Login says who connects. At most one way may be given.
@@ -116,7 +119,7 @@ func (o Options) withDefaults() (Options, error) {
 	for _, d := range []struct {
 		d     *time.Duration
 		value time.Duration
-	}{{&o.Timeout, 10 * time.Second}, {&o.StartTimeout, 30 * time.Second}, {&o.StopTimeout, 10 * time.Second}} {
+	}{{&o.Timeout, 10 * time.Second}, {&o.StartTimeout, 30 * time.Second}, {&o.StopTimeout, 10 * time.Second}, {&o.probeEvery, 5 * time.Second}} {
 		if *d.d == 0 {
 			*d.d = d.value
 		}
