@@ -57,6 +57,11 @@ func (r *run) take(gate string) *given {
 		return nil
 	}
 	r.given = nil
+	if gate == gateCalls {
+		return g
+	}
+	a := g.last()
+	r.out.record(RecordHuman, humanPayload{Gate: gate, Outcome: a.Outcome, Value: r.redacted(a.Value)}, true)
 	return g
 }
 
@@ -200,7 +205,7 @@ func (r *run) claim(claims abi.Raw) error {
 // durable. Should that fail, a resume settles it again.
 func (r *run) execute(claims abi.Raw, settle bool) abi.Raw {
 	result := r.people.Execute(context.WithoutCancel(r.ctx), claims, settle)
-	r.out.record(RecordActionSettled, settledPayload{Result: result}, true)
+	r.out.record(RecordActionSettled, settledPayload{Result: result}, false)
 	if err := r.flush(); err != nil {
 		r.opts.Logger.Error("the outcome of a change is not in the log", "run", r.req.RunID, "error", err)
 	}

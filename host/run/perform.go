@@ -32,9 +32,7 @@ func (r *run) perform(a abi.Action) (abi.Event, *ending) {
 	case abi.ActionFinish:
 		return abi.Event{}, &ending{state: Completed}
 	case abi.ActionFail:
-		end := r.failed(fault.New(fault.Plugin, "workflow %s: it gave up", r.policy.Workflow()))
-		end.reason = a.Reason
-		return abi.Event{}, end
+		return abi.Event{}, r.failed(fault.New(fault.Plugin, "workflow %s: it gave up", r.policy.Workflow()))
 	default:
 		return abi.Event{}, r.failed(fault.New(fault.Plugin, "workflow %s: unknown action", r.policy.Workflow()))
 	}

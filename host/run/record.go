@@ -16,6 +16,8 @@ const RecordVersion = 1
 // Kinds of record, in the order in which they can first appear.
 const (
 	RecordRunStarted           = "run_started"
+	RecordRequest              = "request"       // the conversation as it came
+	RecordQuestion             = "question"      // the same, redacted for display; only of a run that was not blocked
 	RecordStep                 = "step"          // shown to the client, in its display form
 	RecordDecision             = "decision"      // a step that ends a guardrail's stage
 	RecordEvent                = "event"         // what the workflow was given
@@ -30,6 +32,7 @@ const (
 	RecordInteractionCancelled = "interaction_cancelled" // the client left, or the run ended
 	RecordInteractionExpired   = "interaction_expired"
 	RecordRunClaimed           = "run_claimed"
+	RecordHuman                = "human" // a person's answer, redacted for display
 	RecordActionClaims         = "action_claims"
 	RecordActionSent           = "action_sent"
 	RecordActionSettled        = "action_settled"
@@ -64,20 +67,30 @@ type Record struct {
 // startedPayload is, with interaction_opened, the one record in which a raw
 // user id may stand.
 type startedPayload struct {
-	Principal   string     `json:"principal"`
-	Pseudonym   string     `json:"pseudonym"`
-	Roles       []string   `json:"roles,omitempty"`
-	RequestID   string     `json:"request_id"`
-	Source      string     `json:"source"`
-	Traceparent string     `json:"traceparent,omitempty"` // of the run's own root span
-	StepID      string     `json:"step_id"`
-	TraceID     string     `json:"trace_id,omitempty"`
-	Generation  string     `json:"generation"`
-	Contract    string     `json:"contract"`
-	Call        abi.Call   `json:"call"` // clock and seed of the guards' calls
-	Request     []abi.Turn `json:"request"`
+	Principal   string   `json:"principal"`
+	Pseudonym   string   `json:"pseudonym"`
+	Roles       []string `json:"roles,omitempty"`
+	RequestID   string   `json:"request_id"`
+	Source      string   `json:"source"`
+	Traceparent string   `json:"traceparent,omitempty"` // of the run's own root span
+	StepID      string   `json:"step_id"`
+	TraceID     string   `json:"trace_id,omitempty"`
+	Generation  string   `json:"generation"`
+	Contract    string   `json:"contract"`
+	Call        abi.Call `json:"call"` // clock and seed of the guards' calls
 
 	Caller *callerPayload `json:"caller,omitempty"` // it performs the tools
+}
+
+// requestPayload is a conversation, the latest turn last.
+type requestPayload struct {
+	Turns []abi.Turn `json:"turns"`
+}
+
+type humanPayload struct {
+	Gate    string `json:"gate"`
+	Outcome string `json:"outcome"`
+	Value   string `json:"value,omitempty"`
 }
 
 type stepPayload struct {
@@ -167,7 +180,7 @@ type endedPayload struct {
 	State   State   `json:"state"`
 	Failure Failure `json:"failure,omitempty"`
 	Stopped bool    `json:"stopped"`          // the answer was cut
-	Reason  string  `json:"reason,omitempty"` // why it failed, for the log alone
+	Reason  string  `json:"reason,omitempty"` // of our own words
 }
 
 // entry is one record in memory.

@@ -13,6 +13,7 @@ import (
 // past is what the log of a parked run tells.
 type past struct {
 	started startedPayload
+	turns   []abi.Turn
 	inputs  []input      // what the workflow was given, in order
 	actions []abi.Action // what it answered; the last one is the one in progress
 	said    []string     // everything that went into the sink, in order
@@ -46,6 +47,11 @@ func (p *past) take(ctx context.Context, log Log, j *journal, i int) error {
 	switch j.entries[i].Kind {
 	case RecordRunStarted:
 		return load(&p.started)
+	case RecordRequest:
+		var r requestPayload
+		err := load(&r)
+		p.turns = r.Turns
+		return err
 	case RecordEvent:
 		return p.takeEvent(load)
 	case RecordAction:
@@ -193,7 +199,7 @@ func (e *Engine) revive(ctx context.Context, p *past, policy Policy, j *journal,
 	r := &run{Engine: e, policy: policy, state: AwaitingApproval, stamped: s.Call, given: p.given,
 		before: time.Duration(p.parked.ElapsedMS) * time.Millisecond, budgetTold: p.parked.Told,
 		req: Request{Principal: Principal{UserID: s.Principal, Pseudonym: s.Pseudonym, Roles: s.Roles},
-			RequestID: s.RequestID, RequestIDSource: s.Source, Contract: s.Contract, RunID: j.run, Turns: s.Request, Caller: s.Caller.caller()},
+			RequestID: s.RequestID, RequestIDSource: s.Source, Contract: s.Contract, RunID: j.run, Turns: p.turns, Caller: s.Caller.caller()},
 		info: Info{RunID: j.run, StepID: s.StepID, TraceID: s.TraceID, RequestID: s.RequestID, Generation: s.Generation},
 	}
 	r.open(ctx, s.Traceparent)

@@ -17,6 +17,8 @@ package run
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
 	"strconv"
 	"time"
 
@@ -165,7 +167,7 @@ type ending struct {
 	state   State
 	failure Failure
 	stopped bool   // the answer was cut
-	reason  string // why it failed, for the log
+	reason  string // of a failure, in our own words; what a plugin says is in no log
 	parked  *Parked
 	lost    bool
 }
@@ -185,8 +187,9 @@ func (e *Engine) begin(ctx context.Context, req Request, policy Policy, out Obse
 		Principal: req.Principal.UserID, Pseudonym: req.Principal.Pseudonym, Roles: req.Principal.Roles,
 		RequestID: req.RequestID, Source: req.RequestIDSource, Traceparent: telemetry.Traceparent(ctx),
 		StepID: r.info.StepID, TraceID: r.info.TraceID, Generation: policy.Generation(), Contract: req.Contract,
-		Call: r.stamped, Request: req.Turns, Caller: recordedCaller(req.Caller),
+		Call: r.stamped, Caller: recordedCaller(req.Caller),
 	}, true)
+	r.out.record(RecordRequest, requestPayload{Turns: req.Turns}, false)
 	return r
 }
 
@@ -283,8 +286,34 @@ func (r *run) screen() *ending {
 		r.span.Question(redacted)
 		stage.End(verdict.Decision, redacted, "")
 	}
+	r.out.record(RecordQuestion, requestPayload{Turns: r.redactedTurns()}, true)
 	r.sink = r.guards.Sink()
 	return nil
+}
+
+// redactedTurns is the conversation as people may read it afterwards.
+func (r *run) redactedTurns() []abi.Turn {
+	texts, err := json.Marshal(textsOf(r.req.Turns))
+	if err != nil {
+		return nil
+	}
+	var shown []string
+	if json.Unmarshal(r.guards.Display(r.ctx, texts), &shown) != nil || len(shown) != len(r.req.Turns) {
+		return nil
+	}
+	turns := slices.Clone(r.req.Turns)
+	for i := range turns {
+		turns[i].Content = shown[i]
+	}
+	return turns
+}
+
+func textsOf(turns []abi.Turn) []string {
+	texts := make([]string, len(turns))
+	for i, t := range turns {
+		texts[i] = t.Content
+	}
+	return texts
 }
 
 // redacted returns text as the output guards let people see it.
