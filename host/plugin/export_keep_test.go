@@ -56,6 +56,12 @@ func Content(p *Plugin) []byte {
 	return k.append(nil)
 }
 
+// SmallContent is the same with a memory of one blank page.
+func SmallContent(p *Plugin) []byte {
+	k := keptIntroduction{p.intro.description, p.intro.settings, p.intro.image.globals, make([]byte, pageSize)}
+	return k.append(nil)
+}
+
 // ReadContent reads the content of an entry and writes it again.
 func ReadContent(content []byte) ([]byte, bool) {
 	k, ok := readIntroduction(content, 1<<20)

@@ -192,7 +192,7 @@ func TestKeeperIsBounded(t *testing.T) {
 // is written the same way.
 func FuzzKeptImage(f *testing.F) {
 	p, _ := recalling(f, f.TempDir(), plugin.Spec{Wasm: keeper()})
-	f.Add(plugin.Content(p))
+	f.Add(plugin.SmallContent(p))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		again, ok := plugin.ReadContent(content)
 		if !ok {
