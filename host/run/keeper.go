@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"iter"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"weir/abi"
 	"weir/host/fault"
+	"weir/host/telemetry"
 )
 
 // Keeper keeps the runs that wait for a person, at all replicas of one store,
@@ -95,6 +97,8 @@ type KeeperOptions struct {
 	// Reached is [Options].Reached for the records that a keeper appends: what
 	// became of a question, and the end of a run that waited.
 	Reached func(record string)
+	// Tracer counts what became of questions; nil counts nothing.
+	Tracer *telemetry.Tracer
 	// Logger receives what went wrong, without any text of a request.
 	Logger *slog.Logger
 	// Now and NewID are the clock and the source of ids, for tests.
@@ -351,6 +355,7 @@ func (k *Keeper) cancelTaken(w *waiting) {
 	}
 	switch {
 	case err == nil:
+		k.count(j, w.parked.Kind, RecordInteractionCancelled)
 		k.forget(w.parked.Run)
 		over()
 		k.ring(w.parked.Run)
@@ -416,8 +421,24 @@ func (k *Keeper) resolve(ctx context.Context, run, interaction, kind string, ans
 			return err
 		}
 		err = j.flush(ctx, k.log, k.opts.NewID, false)
+		if err == nil {
+			k.count(j, p.opened.Kind, kind)
+		}
 		if !taken(err) {
 			return err
+		}
+	}
+}
+
+// count tells what became of a person's question, and how long it was open.
+func (k *Keeper) count(j *journal, of, kind string) {
+	if of == KindCalls { // a caller's tools are no question
+		return
+	}
+	for i := len(j.entries) - 1; i >= 0; i-- {
+		if e := &j.entries[i]; e.Kind == RecordInteractionOpened {
+			k.opts.Tracer.Approval(strings.TrimPrefix(kind, "interaction_"), k.opts.Now().Sub(time.UnixMilli(e.Time)))
+			return
 		}
 	}
 }

@@ -198,7 +198,7 @@ func (r *run) open(ctx context.Context, traceparent string) context.Context {
 	ctx, r.span = r.opts.Tracer.StartRun(ctx, telemetry.RunStart{
 		Contract: r.req.Contract, Name: r.opts.Name, RequestID: r.req.RequestID, RequestIDSource: r.req.RequestIDSource, RunID: r.req.RunID,
 		Roles: r.req.Principal.Roles, Pseudonym: r.req.Principal.Pseudonym,
-		Generation: r.policy.Generation(), Traceparent: traceparent,
+		Generation: r.policy.Generation(), Traceparent: traceparent, Before: r.before,
 	})
 	r.client, r.leave = context.WithCancelCause(context.WithoutCancel(ctx))
 	r.ctx, r.cancel = context.WithCancelCause(r.client)

@@ -123,8 +123,8 @@ func (t *Tracer) PluginFailed(plugin, hook, failure string) {
 		attribute.String(AttrHook, hook), attribute.String(AttrErrorType, code(failure))))
 }
 
-// Approval counts how a request for a person's consent ended (approved,
-// rejected, cancelled, expired, unavailable) and how long it was open.
+// Approval counts how a question to a person ended (answered, expired,
+// cancelled) and how long it was open.
 func (t *Tracer) Approval(outcome string, waited time.Duration) {
 	if t == nil {
 		return

@@ -96,9 +96,17 @@ func TestToolsAndApprovals(t *testing.T) {
 		tool.Returned()
 		time.Sleep(time.Hour) // guards, here
 		tool.End("", false)
-		tracer.Approval("approved", time.Minute)
+		tracer.Approval("answered", time.Minute)
+		_, run := tracer.StartRun(t.Context(), start)
+		run.End(telemetry.StateAwaiting, "") // parked; then it goes on
+		resumed := start
+		resumed.Before = 3 * time.Second
+		_, run = tracer.StartRun(t.Context(), resumed)
+		time.Sleep(time.Second)
+		run.End(telemetry.StateCompleted, "")
 		all := read()
-		for name, want := range map[string]float64{"agent.t.tool_calls.duration": 1, "mcp.client.operation.duration": 1, "agent.t.approvals.duration": 60} {
+		for name, want := range map[string]float64{"agent.t.tool_calls.duration": 1, "mcp.client.operation.duration": 1, "agent.t.approvals.duration": 60,
+			"agent.t.runs.duration": 4} {
 			if got := seconds(t, all[name]); !slices.Equal(got, []float64{want}) {
 				t.Errorf("%s is %v, want %v", name, got, want)
 			}

@@ -17,6 +17,7 @@ const (
 	StateBlocked   = "blocked"
 	StateFailed    = "failed"
 	StateCancelled = "cancelled"
+	StateAwaiting  = "awaiting_approval" // parked: it goes on later, with a span of its own
 )
 
 // RunStart is what the root span says of a run from its beginning.
@@ -28,8 +29,9 @@ type RunStart struct {
 	RequestIDSource string // gateway or generated
 	Generation      string
 	Roles           []string
-	Pseudonym       string // shown only with Options.CapturePseudonym
-	Traceparent     string // W3C; ignored when empty or malformed
+	Pseudonym       string        // shown only with Options.CapturePseudonym
+	Traceparent     string        // W3C; ignored when empty or malformed
+	Before          time.Duration // how long it ran before it was parked
 }
 
 // RunSpan is the root span of one run. Its methods are safe for concurrent
@@ -79,7 +81,7 @@ func (t *Tracer) StartRun(ctx context.Context, start RunStart) (context.Context,
 	}
 	began := time.Now()
 	ctx, s := t.start(ctx, start.Name, trace.SpanKindServer, attrs...)
-	r := &RunSpan{span: s, contract: start.Contract, began: began}
+	r := &RunSpan{span: s, contract: start.Contract, began: began.Add(-start.Before)}
 	return context.WithValue(ctx, runKey{}, r), r
 }
 
@@ -155,8 +157,11 @@ func (s *RunSpan) End(state, failure string) {
 	s.span.span.End()
 }
 
-// count records a run that ended.
+// count records a run that ended; one that is parked has not.
 func (s *RunSpan) count(state, failure string) {
+	if state == StateAwaiting {
+		return
+	}
 	m, contract := s.t.metrics, attribute.String(AttrContract, code(s.contract))
 	attrs := with(contract, attribute.String(AttrState, state))
 	count(m.runs, attrs)
