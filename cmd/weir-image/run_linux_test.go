@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -33,9 +34,10 @@ const (
 // mayNot is the exit code where this system does not let us enter a root.
 const mayNot = 77
 
-// The image does what the product does: weir-demo has its four conversations
-// with the program started from the unpacked layout, as user 1001, in a root
-// that holds nothing else and cannot be written to.
+// The image does what the product does: weir-demo has its conversations with
+// the program started from the unpacked layout, as user 1001, in a root that
+// holds nothing else and cannot be written to. The demo's agent.toml takes the
+// place of the image's, as a mounted one would.
 func TestRunsInACleanRoot(t *testing.T) {
 	dir := folder(t)
 	out, root := filepath.Join(t.TempDir(), "oci"), filepath.Join(t.TempDir(), "root")
@@ -120,6 +122,15 @@ func enter(root string) {
 }
 
 func become(root string) error {
+	if i := slices.Index(os.Args, "--config"); i > 0 && i+1 < len(os.Args) {
+		text, err := os.ReadFile(os.Args[i+1])
+		if err == nil {
+			err = os.WriteFile(filepath.Join(root, appDir, config.DefaultPath), text, 0o644)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	if os.Geteuid() != 0 && os.Geteuid() != user {
 		return asOther(root)
 	}
@@ -218,11 +229,12 @@ const entered = "entered as user %d, the root cannot be written\n"
 
 func programArgs() []string { return strings.Split(os.Getenv(argsVariable), "\n") }
 
-// programEnv is the image's environment and what the demo adds.
+// programEnv is the image's environment and what the demo adds. State goes where
+// the image has a volume for it.
 func programEnv() []string {
 	env := strings.Split(os.Getenv(envVariable), "\n")
 	for _, e := range os.Environ() {
-		if !strings.HasPrefix(e, "WEIR_IMAGE_") && !strings.HasPrefix(e, "PATH=") {
+		if !strings.HasPrefix(e, "WEIR_IMAGE_") && !strings.HasPrefix(e, "WEIR_STATE_DIR=") && !strings.HasPrefix(e, "PATH=") {
 			env = append(env, e)
 		}
 	}
