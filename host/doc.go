@@ -14,19 +14,18 @@
 //	server           the listener, and what no route may see
 //	auth             service key, then one identity
 //	contract/stream  the agent-service contract: HTTP and server-sent events
-//	contract/platform  health, readiness and the manifest, all public
-//	run              the engine: event, action, event; budgets and records
+//	contract/platform health, readiness and the manifest, all public
+//	run              the engine: event, action, event; budgets, records, and
+//	                 the keeper of runs that wait
+//	approval         what a person may authorise: prompts, answers, tokens
 //	guard            the guardrail chain and the guarded stream
 //	plugin           WebAssembly modules: load, limit, call; generations
 //	model            OpenAI-compatible chat completions
 //	tool             the MCP client and the tool policy
-//	store            append-only logs and values
+//	store            append-only logs and values: memory, jetstream
 //	lock             agent.lock: digests of what may run under a name
 //	watch            files that change
 //	admin            the operators' listener: reload, rollback, status
-//	lock             agent.lock: the digests that may run
-//	watch            files that change
-//	admin            the operators' listener
 //	registry         tells the agent gateway where this agent is
 //	dna              digests that tie an evaluation to what was evaluated
 //	telemetry        spans, and what may stand on them
