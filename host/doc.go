@@ -33,6 +33,7 @@
 //
 // Parts do not import each other. Each declares what it needs as a small
 // interface over package abi, and the files of this package put one behind the
-// other: policy.go for plugins and guards, ports.go for models and tools,
-// swap.go for one policy after another.
+// other: policy.go for plugins and guards, ports.go for models, tools and the
+// store, swap.go for one policy after another, people.go and keep.go for runs
+// that wait for a person, archive.go for the policies that those began with.
 package host
