@@ -21,7 +21,7 @@ RACED ?= ./host/...
 PLUGINS := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard plugins/*/plugin.go)))))
 WASM := GOOS=wasip1 GOARCH=wasm $(GO) build -buildmode=c-shared -trimpath -ldflags='-s -w'
 
-.PHONY: help build plugins demo test race image bench soak baseline check fuzz kit clean $(PLUGINS:%=plugin-%)
+.PHONY: help build plugins demo test race image conform bench soak baseline check fuzz kit clean $(PLUGINS:%=plugin-%)
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -59,6 +59,9 @@ image: build ## write the container image to bin/image/oci, without a container 
 	@mkdir -p bin/image
 	CGO_ENABLED=0 GOOS=linux $(GO) build -trimpath -ldflags='-s -w' -o bin/image/weir ./cmd/weir
 	bin/weir-image --weir bin/image/weir --commit "$(COMMIT)" $(IMAGE)
+
+conform: build ## hold our own agent and our own folder against the three specifications
+	bin/weir-demo --exec bin/weir conform --url {url} --dir . --ask 'Show me my open tickets.'
 
 soak: ## the long forms: fresh state and flat memory over 100,000 calls and 2,000 reloads
 	WEIR_SOAK=1 $(GO) test -count=1 -timeout 2h -v -run 'Fresh|Flat' ./host/plugin

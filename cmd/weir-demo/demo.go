@@ -23,6 +23,8 @@ import (
 type demo struct {
 	agent   *child
 	gateway *gateway.Gateway
+	address string // the agent's
+	key     string // its service key
 	desk    gateway.Desk
 	stops   []func()
 }
@@ -61,6 +63,7 @@ func start(ctx context.Context, s settings, stdout, stderr io.Writer) (d *demo, 
 		fmt.Fprintf(stdout, "%s is in use; the agent gets %s.\n", s.address, address)
 	}
 	fmt.Fprintf(stdout, "support desk (MCP)  %s/mcp\nscripted model      %s/v1\nagent               http://%s\n", deskURL, modelURL, address)
+	d.address, d.key = address, agentKey
 	d.gateway = gateway.New(gateway.Options{Address: address, Key: agentKey, Out: stdout, Colour: s.colour, ModelCalls: model.AgentCalls})
 	d.stops = append(d.stops, d.gateway.Close)
 

@@ -6,6 +6,8 @@
 //
 //	weir-demo            five conversations, exit code 0 if all went well
 //	weir-demo --serve    keeps everything running and prints a curl line
+//	weir-demo --exec weir conform --url {url}
+//	                     runs a command in place of the conversations
 //
 // It is a program of its own so that the product carries no demo.
 package main
@@ -40,6 +42,7 @@ type settings struct {
 	address string
 	tickets string
 	serve   bool
+	command []string // in place of the conversations
 	verbose bool
 	wait    time.Duration
 	colour  bool
@@ -54,12 +57,18 @@ func parse(args []string, stdout, stderr io.Writer) (settings, error) {
 	f.StringVar(&s.address, "address", "127.0.0.1:8000", "where the agent listens; a free port if it is in use")
 	f.StringVar(&s.tickets, "tickets", "", "keep the tickets in this SQLite file; without it they go when the demo ends")
 	f.BoolVar(&s.serve, "serve", false, "keep everything running and print a curl line")
+	exec := f.Bool("exec", false, "run the command that follows in place of the conversations: {url} is the agent's address, NAT_GATEWAY_API_KEY its key")
 	f.BoolVar(&s.verbose, "verbose", false, "show the agent's log")
 	f.DurationVar(&s.wait, "wait", 2*time.Minute, "how long the agent may take to be ready; the first start compiles the plugins")
 	if err := f.Parse(args); err != nil {
 		return s, err
 	}
-	if f.NArg() > 0 {
+	if *exec {
+		if s.command = f.Args(); len(s.command) == 0 {
+			fmt.Fprintln(stderr, "weir-demo: expected a command after --exec")
+			return s, errors.New("no command")
+		}
+	} else if f.NArg() > 0 {
 		fmt.Fprintf(stderr, "weir-demo: unexpected argument %q\n", f.Arg(0))
 		return s, errors.New("unexpected argument")
 	}
@@ -103,6 +112,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	defer d.stop()
 	if s.serve {
 		return d.keep(ctx, stdout)
+	}
+	if s.command != nil {
+		return d.exec(ctx, s.command, stdout, stderr)
 	}
 	return d.play(ctx, stdout, stderr)
 }

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// binary builds a command once, as the image has it.
+// binary builds a command once, the product as the image has it.
 func binary(t *testing.T, name string) string {
 	t.Helper()
 	built.Lock()
@@ -57,7 +57,10 @@ func binary(t *testing.T, name string) string {
 		return path
 	}
 	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "./cmd/"+name)
-	cmd.Dir, cmd.Env = plugintest.Root(t), append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
+	cmd.Dir, cmd.Env = plugintest.Root(t), os.Environ()
+	if name == "weir" {
+		cmd.Env = append(cmd.Env, "CGO_ENABLED=0", "GOOS=linux")
+	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
