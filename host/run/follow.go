@@ -34,6 +34,9 @@ func (k *Keeper) live(run, owner string, info Info, s *shown) (gone func()) {
 			delete(k.running, run)
 		}
 		k.ringLocked(run)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.tell() // what comes next stands in the log
 	}
 }
 
@@ -182,7 +185,11 @@ func (l *live) view(log Log) *view {
 	s := l.shown
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v := &view{entries: s.journal.entries, recorded: s.recorded, tail: s.released.String()[s.recorded:],
+	entries := s.journal.entries
+	if open := openQuestion(entries); open >= 0 { // it is shown when it can be answered
+		entries = entries[:open]
+	}
+	v := &view{entries: entries, recorded: s.recorded, tail: s.released.String()[s.recorded:],
 		changed: s.changed, log: log, live: true}
 	v.started.Principal = l.owner
 	v.started.StepID, v.started.TraceID, v.started.RequestID = l.info.StepID, l.info.TraceID, l.info.RequestID
