@@ -43,14 +43,9 @@ func (p *policy) discard(current *policy) {
 // equip gives a loaded policy the tools, the models and the engine.
 func (h *Host) equip(ctx context.Context, p, current *policy) error {
 	p.tracer, p.log = h.tracer, h.log
-	set, err := h.set(ctx, p.cfg, current)
-	if err != nil {
+	if err := h.equipTools(ctx, p, current); err != nil {
 		return err
 	}
-	if p.unpinned, err = pinTools(p.draft, set); err != nil {
-		return err
-	}
-	p.tools = newTools(set)
 	m := p.cfg.Model
 	client, err := h.models.With(alias(m.Agent), alias(m.Guard))
 	if err != nil {
@@ -62,6 +57,8 @@ func (h *Host) equip(ctx context.Context, p, current *policy) error {
 		Tools:  p.tools,
 		Log:    logs{h.store},
 		Keeper: h.keeper,
+
+		Declare: declare, Pauses: people{},
 	}
 	if p.asks = p.cfg.ApprovalsOn(); p.asks {
 		deps.People = newPeople(p.actions, h.executor)
@@ -74,6 +71,25 @@ func (h *Host) equip(ctx context.Context, p, current *policy) error {
 		Reached: h.reached, Tracer: h.tracer, Logger: h.log,
 	})
 	return err
+}
+
+// equipTools gives it the tools that the host performs. An agent whose callers
+// perform all of them has none.
+func (h *Host) equipTools(ctx context.Context, p, current *policy) error {
+	if h.tools == nil {
+		none, err := tool.Declare(nil)
+		p.tools = newTools(none)
+		return err
+	}
+	set, err := h.set(ctx, p.cfg, current)
+	if err != nil {
+		return err
+	}
+	if p.unpinned, err = pinTools(p.draft, set); err != nil {
+		return err
+	}
+	p.tools = newTools(set)
+	return nil
 }
 
 // set is the tools of a configuration. The server is asked where the list is

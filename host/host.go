@@ -14,6 +14,7 @@ import (
 	"weir/host/auth"
 	"weir/host/config"
 	"weir/host/contract/stream"
+	"weir/host/contract/turn"
 	"weir/host/fault"
 	"weir/host/model"
 	"weir/host/plugin"
@@ -91,9 +92,12 @@ type Host struct {
 	executor *approval.Executor // nil where nothing can be authorised
 	reached  func(string)
 	stream   *stream.Handler
+	turn     *turn.Handler // nil where nobody asks by that contract
+	turnAddr net.Addr      // of its listener without a key; nil: there is none
 	server   *server.Server
 	watcher  *watch.Watcher // nil where files are not watched
 	admin    *admin.Server  // nil without a key
+	alone    *TurnOptions   // not nil: it serves the turn contract alone
 
 	draining atomic.Bool
 	stop     []func(context.Context) error // in the order of starting
@@ -115,18 +119,9 @@ func Start(ctx context.Context, opts Options) (*Host, error) {
 }
 
 func (h *Host) start(ctx context.Context, opts Options) error {
-	h.source = config.Source{Path: opts.ConfigPath, Env: opts.Env}
-	cfg, err := config.Load(h.source)
+	d, err := h.read(opts)
 	if err != nil {
 		return err
-	}
-	h.cfg, h.source.Path = cfg, cfg.Path
-	d, err := newDraft(cfg)
-	if err != nil {
-		return err
-	}
-	for _, note := range d.notes {
-		h.log.Warn(note)
 	}
 	if err := h.startTelemetry(ctx); err != nil {
 		return err
@@ -154,6 +149,24 @@ func (h *Host) start(ctx context.Context, opts Options) error {
 		return err
 	}
 	return h.startTriggers()
+}
+
+// read reads the configuration and the files that it names.
+func (h *Host) read(opts Options) (*draft, error) {
+	h.source = config.Source{Path: opts.ConfigPath, Env: opts.Env, Keyless: h.alone != nil}
+	cfg, err := config.Load(h.source)
+	if err != nil {
+		return nil, err
+	}
+	h.cfg, h.source.Path = cfg, cfg.Path
+	d, err := newDraft(cfg)
+	if err != nil {
+		return nil, err
+	}
+	for _, note := range d.notes {
+		h.log.Warn(note)
+	}
+	return d, nil
 }
 
 // Addr is the address that the host listens on.
@@ -185,7 +198,8 @@ func (h *Host) startTelemetry(ctx context.Context) error {
 	h.tracer = telemetry.New(exporter.TracerProvider(), telemetry.Options{
 		Metrics: exporter.MeterProvider(), LatestGenAI: export.LatestGenAI(),
 		Runtime: stream.Runtime, Agent: h.cfg.Agent.Name, AgentType: h.cfg.Agent.Type, Version: h.cfg.Agent.Version,
-		Routes:         map[string]telemetry.Route{stream.Name: {Method: "POST", Path: stream.PathWorkflow}},
+		Routes: map[string]telemetry.Route{stream.Name: {Method: "POST", Path: stream.PathWorkflow},
+			turn.Name: {Method: "POST", Path: turn.PathTask}},
 		CaptureContent: t.CaptureContent, ContentMaxChars: t.ContentMaxChars,
 		CaptureGuardContent: t.GuardContent, GuardMaxChars: t.GuardMaxChars,
 		CapturePseudonym: t.UserID,
@@ -293,11 +307,14 @@ func (h *Host) startServer() error {
 		return err
 	}
 	h.tracer.OpenStreams(h.stream.Open)
+	if err := h.startTurn(); err != nil {
+		return err
+	}
 	h.server, err = server.New(server.Options{
 		Listen: h.cfg.Server.Listen, Public: h.publicRoutes(),
 		Authenticate: func(header server.Header) (any, error) { return request(gate, header) },
 		Routes:       h.routes(),
-		Interrupt:    h.stream.Drain,
+		Interrupt:    h.interrupt,
 		Stall:        h.cfg.Server.Stall, Drain: h.cfg.Server.Drain, Tracer: h.tracer, Logger: h.log,
 	})
 	if err != nil {
@@ -322,17 +339,35 @@ func (h *Host) routes() []server.Route {
 	if h.executor != nil {
 		routes = append(routes, server.Route{Method: "POST", Path: stream.PathResponse, Handle: h.stream.Response})
 	}
+	if h.cfg.Contract.Turn.Enabled {
+		routes = append(routes, server.Route{Method: "POST", Path: turn.PathTask, Handle: h.turn.Execute, Traced: true})
+	}
 	return routes
+}
+
+// interrupt ends what is at work when the drain time is over.
+func (h *Host) interrupt() {
+	h.stream.Drain()
+	if h.turn != nil {
+		h.turn.Drain()
+	}
 }
 
 // quiesce refuses new runs, lets the waiting ones wait without their streams,
 // and gives the others their time while /health/ready says that it does.
 func (h *Host) quiesce(ctx context.Context) error {
 	h.stream.Refuse()
+	if h.turn != nil {
+		h.turn.Refuse()
+	}
 	h.keeper.Drain()
 	ctx, cancel := context.WithTimeout(ctx, h.cfg.Server.Drain)
 	defer cancel()
 	h.stream.Wait(ctx)
+	if h.turn != nil {
+		h.turn.Wait(ctx)
+		h.turn.Drain()
+	}
 	return nil
 }
 
@@ -366,6 +401,9 @@ func (h *Host) version() stream.Version {
 		ConfigPath: cfg.Path, ConfigSHA256: cfg.SHA256,
 		PromptSHA256: cfg.PromptSHA256(), GuardrailsPromptSHA256: cfg.GuardPromptsSHA256(),
 		Generation: p.Generation(),
+	}
+	if h.turn != nil {
+		v.ToolDNA = h.turn.ToolDNA()
 	}
 	for _, t := range p.tools.list {
 		v.ToolsExposed = append(v.ToolsExposed, t.Name)

@@ -75,7 +75,7 @@ func keepEnded(n int) int {
 // newKeeper makes what waiting runs need: the keeper, and where something can
 // be authorised the executor.
 func (h *Host) newKeeper() error {
-	if h.cfg.ApprovalsOn() {
+	if h.cfg.ApprovalsOn() && h.alone == nil {
 		executor, err := approval.NewExecutor(approval.ExecutorOptions{MCPURL: h.cfg.Tools.MCP.URL,
 			APIKey: h.cfg.Tools.MCP.APIKey.Reveal(), Secret: []byte(h.cfg.Approvals.Secret.Reveal())})
 		if err != nil {
@@ -107,7 +107,7 @@ func (h *Host) startKeeper(ctx context.Context, p *policy) error {
 
 // keep stores what a policy is made of where its runs may outlive it.
 func (h *Host) keep(ctx context.Context, d *draft) error {
-	if h.executor == nil {
+	if h.executor == nil && !h.turns() {
 		return nil
 	}
 	return h.archive.save(ctx, d)
@@ -129,7 +129,7 @@ func (h *Host) lease() []byte {
 
 // sweep drops generations that nobody names.
 func (h *Host) sweep(ctx context.Context) error {
-	if h.executor == nil {
+	if h.executor == nil && !h.turns() {
 		return nil
 	}
 	used := map[string]bool{h.swaps.current.Load().id: true}

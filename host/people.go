@@ -97,7 +97,10 @@ func (c contract) Respond(ctx context.Context, user, execution, interaction stri
 	if err != nil {
 		return err
 	}
-	return c.keeper.Answer(ctx, user, execution, interaction, func(_ string, shown abi.Raw) (abi.Raw, error) {
+	return c.keeper.Answer(ctx, user, execution, interaction, func(kind string, shown abi.Raw) (abi.Raw, error) {
+		if kind == run.KindCalls { // those are for the caller that performs them
+			return nil, fault.New(fault.NotFound, "no pending interaction with that id")
+		}
 		p, err := approval.ParsePrompt(shown)
 		if err != nil {
 			return nil, fault.New(fault.Internal, "the prompt in the log: %w", err)

@@ -52,7 +52,7 @@ func (p *policy) Guards(ctx context.Context, s run.GuardSession) run.Guards {
 		Ask:       s.Ask,
 		Release:   s.Release,
 		Hold:      p.generation.Acquire,
-		Approvals: p.asks,
+		Approvals: s.People,
 		Observer:  observer{ctx, p},
 	})}
 }

@@ -26,6 +26,7 @@ type Version struct {
 	GuardrailsPromptSHA256 string
 	ToolsExposed           []string // in any order
 	Generation             string
+	ToolDNA                string // of the tools that callers perform; empty: nobody does
 }
 
 // encode returns the JSON, its members in the contract's order.
@@ -63,5 +64,8 @@ func (v Version) encode() []byte {
 		b = strictjson.AppendString(b, name)
 	}
 	b = appendPair(append(b, ']'), `,"generation":`, v.Generation)
+	if v.ToolDNA != "" {
+		b = appendPair(b, `,"tool_dna_hash":`, v.ToolDNA)
+	}
 	return append(b, '}')
 }
