@@ -28,6 +28,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if point, ok := os.LookupEnv(diesAt); ok {
+		os.Exit(serveUntil(point))
+	}
 	code := m.Run()
 	stopCommon()
 	client.CloseIdleConnections()
@@ -351,7 +354,13 @@ type child struct {
 // launch starts the binary with exactly this environment.
 func launch(t testing.TB, env map[string]string, stdin io.Reader, args ...string) *child {
 	t.Helper()
-	c := &child{cmd: exec.Command(binary(t), args...), stdout: &buffer{}, stderr: &buffer{}, ended: make(chan struct{})}
+	return spawn(t, exec.Command(binary(t), args...), env, stdin)
+}
+
+// spawn starts a program with exactly this environment.
+func spawn(t testing.TB, cmd *exec.Cmd, env map[string]string, stdin io.Reader) *child {
+	t.Helper()
+	c := &child{cmd: cmd, stdout: &buffer{}, stderr: &buffer{}, ended: make(chan struct{})}
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = stdin, c.stdout, c.stderr
 	c.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
 	for name, value := range env {

@@ -122,6 +122,8 @@ func (s *transcript) block(t testing.TB, block string) {
 	}
 	switch {
 	case strings.HasPrefix(block, ": "):
+	case strings.HasPrefix(block, "event: interaction_required\ndata: "):
+		s.order = append(s.order, "interaction")
 	case strings.HasPrefix(block, "{"):
 		s.order = append(s.order, block)
 	default:
@@ -169,7 +171,7 @@ func (s *transcript) checkOrder(t testing.TB) {
 			open[step.ID] = step.Name
 		case step.Name == outputDecision && i != len(s.steps)-2:
 			t.Errorf("the output decision is not the last but one step")
-		case strings.HasPrefix(step.Type, "TOOL_"), step.Name == inputDecision:
+		case strings.HasPrefix(step.Type, "TOOL_"), step.Name == inputDecision, step.Name == changeStep:
 			if open[step.ID] != step.Name {
 				t.Errorf("step %s ends without a start", step.Name)
 			}
