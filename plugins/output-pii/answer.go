@@ -17,24 +17,38 @@ import (
 // that no checksum confirms hides what begins inside it, so when hold_from is
 // inside of such a match, the state tells the next call where to go on.
 func (g *guard) answer(q *abi.CheckOutputRequest) (*abi.CheckOutputReply, error) {
+	if len(q.Matches) > 0 && len(q.State) == 0 {
+		all, err := g.given(q)
+		if err != nil {
+			return nil, err
+		}
+		return g.decide(q, all, q.Open, 0, nil), nil
+	}
 	resume, err := readState(q.State, len(g.finders))
 	if err != nil {
 		return nil, err
 	}
 	text, base := joined(q)
-	all, open, given, err := g.given(q, text, base)
-	if err != nil {
-		return nil, err
-	}
-	if !given {
-		all, open = g.scan(text, base, resume, q.StreamPos-int64(base), q.Final)
-	}
-	edits, hold := decided(keep(all), open, base)
-	reply := &abi.CheckOutputReply{HoldFrom: hold - base, Edits: edits}
+	all, open := g.scan(text, base, resume, q.StreamPos-int64(base), q.Final)
+	return g.decide(q, all, open, base, resume), nil
+}
+
+// decide answers with all matches of a text that begins base bytes before q's.
+func (g *guard) decide(q *abi.CheckOutputRequest, all []found, open, base int, resume []int64) *abi.CheckOutputReply {
+	r := new(roomyReply)
+	edits, hold := decided(r.edits[:0], g.keep(all), open, base)
+	r.Edits, r.HoldFrom = edits, hold-base
 	if !q.Final {
-		reply.State = appendState(nil, all, len(g.finders), resume, hold, q.StreamPos-int64(base))
+		r.State = appendState(nil, all, len(g.finders), resume, hold, q.StreamPos-int64(base))
 	}
-	return reply, nil
+	return &r.CheckOutputReply
+}
+
+// roomyReply is a reply with room for its edits: one allocation and not two,
+// which a guest pays for with more than the work that it does here.
+type roomyReply struct {
+	abi.CheckOutputReply
+	edits [2]abi.Edit
 }
 
 // joined puts the one character that \b looks at before the text, which then
@@ -44,9 +58,9 @@ func joined(q *abi.CheckOutputRequest) (text string, base int) {
 	return q.Before[len(q.Before)-size:] + q.Text, size
 }
 
-// decided returns the edits of the entities that end before hold, and hold
+// decided appends the edits of the entities that end before hold, and returns hold
 // itself, which steps back to the start of a match whose entity it would cut.
-func decided(entities []found, hold, base int) ([]abi.Edit, int) {
+func decided(edits []abi.Edit, entities []found, hold, base int) ([]abi.Edit, int) {
 	for moved := true; moved; {
 		moved = false
 		for _, e := range entities {
@@ -55,7 +69,6 @@ func decided(entities []found, hold, base int) ([]abi.Edit, int) {
 			}
 		}
 	}
-	var edits []abi.Edit
 	for _, e := range entities {
 		if e.end <= hold {
 			edits = append(edits, e.edit(base))

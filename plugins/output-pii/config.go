@@ -14,7 +14,13 @@ import (
 type guard struct {
 	finders []recogniser   // one for each pattern
 	scanner *match.Scanner // used again and again: a guest is never called twice at once
+
+	found, kept [usual]found // room for what a call finds
 }
+
+// usual is how many matches a piece of an answer has at most, as a rule. Room
+// for them is in the image, so that a call need not make it.
+const usual = 8
 
 // lookBehind is enough for the one character that \b looks at.
 const lookBehind = utf8.UTFMax

@@ -129,7 +129,7 @@ func TestOverlaps(t *testing.T) {
 		{start: 6, end: 8, entity: "D"}, {start: 7, end: 20}, {start: 8, end: 9, entity: "E"},
 	}
 	var got []string
-	for _, f := range keep(all) {
+	for _, f := range new(guard).keep(all) {
 		got = append(got, f.entity)
 	}
 	if strings.Join(got, "") != "ADE" {

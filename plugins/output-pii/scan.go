@@ -35,25 +35,24 @@ func (g *guard) scan(text string, base int, resume []int64, pos int64, final boo
 		}
 	}
 	matches, open := c.Scan(text, final)
+	all = g.found[:0]
 	for _, m := range matches {
 		all = append(all, g.confirm(m.Pattern, text, m.Start, m.End))
 	}
 	return all, open
 }
 
-// given returns what scan would, if the host has sent the matches along: it
-// looks for the same patterns with the same matcher.
-func (g *guard) given(q *abi.CheckOutputRequest, text string, base int) (all []found, open int, ok bool, err error) {
-	if len(q.Matches) == 0 || len(q.State) > 0 {
-		return nil, 0, false, nil
-	}
+// given is what scan would find, of a host that has sent the matches along: it
+// looks for the same patterns with the same matcher. Offsets are into q.Text.
+func (g *guard) given(q *abi.CheckOutputRequest) ([]found, error) {
+	all := g.found[:0]
 	for m := q.Matches; len(m) > 0; m = m[3:] {
 		if len(m) < 3 || m[0] < 0 || m[0] >= len(g.finders) || m[1] < 0 || m[1] >= m[2] || m[2] > len(q.Text) {
-			return nil, 0, false, errors.New("matches: expected a pattern, a start and an end for each, inside of the text")
+			return nil, errors.New("matches: expected a pattern, a start and an end for each, inside of the text")
 		}
-		all = append(all, g.confirm(m[0], text, base+m[1], base+m[2]))
+		all = append(all, g.confirm(m[0], q.Text, m[1], m[2]))
 	}
-	return all, base + q.Open, true, nil
+	return all, nil
 }
 
 func (g *guard) confirm(i int, text string, start, end int) found {
@@ -75,12 +74,15 @@ func (g *guard) confirm(i int, text string, start, end int) found {
 
 // keep returns the confirmed matches that are masked (6.9): in order of their
 // start, then the longest, and none that begins inside one before it.
-func keep(all []found) []found {
-	var kept []found
+func (g *guard) keep(all []found) []found {
+	kept := g.kept[:0]
 	for _, f := range all {
 		if f.entity != "" {
 			kept = append(kept, f)
 		}
+	}
+	if len(kept) < 2 {
+		return kept
 	}
 	slices.SortStableFunc(kept, func(a, b found) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))
@@ -100,7 +102,7 @@ func (g *guard) display(texts []string) *abi.CheckOutputReply {
 	reply := &abi.CheckOutputReply{}
 	for i, text := range texts {
 		all, _ := g.scan(text, 0, nil, 0, true)
-		for _, f := range keep(all) {
+		for _, f := range g.keep(all) {
 			e := f.edit(0)
 			e.Index = i
 			reply.Edits = append(reply.Edits, e)
