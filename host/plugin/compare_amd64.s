@@ -4,17 +4,18 @@
 // scattered: the processor does not see across the end of one and waits anew at
 // the beginning of the next, unless it is told in time what comes.
 
-// func allZero(p *byte, blocks int) bool
-TEXT ·allZero(SB), NOSPLIT, $0-17
+// func allZero(p *byte, blocks, ahead int) bool
+TEXT ·allZero(SB), NOSPLIT, $0-25
 	MOVQ p+0(FP), SI
 	MOVQ blocks+8(FP), CX
+	MOVQ ahead+16(FP), DX
 	PXOR X0, X0
 	PXOR X1, X1
 	PXOR X8, X8
 
 zero:
-	PREFETCHT0 4096(SI)
-	PREFETCHT0 4160(SI)
+	PREFETCHT0 (SI)(DX*1)
+	PREFETCHT0 64(SI)(DX*1)
 	MOVOU 0(SI), X4
 	MOVOU 16(SI), X5
 	MOVOU 32(SI), X6
@@ -38,21 +39,22 @@ zero:
 	PCMPEQB X8, X0
 	PMOVMSKB X0, AX
 	CMPL AX, $0xffff
-	SETEQ ret+16(FP)
+	SETEQ ret+24(FP)
 	RET
 
-// func allEqual(p, q *byte, blocks int) bool
-TEXT ·allEqual(SB), NOSPLIT, $0-25
+// func allEqual(p, q *byte, blocks, ahead int) bool
+TEXT ·allEqual(SB), NOSPLIT, $0-33
 	MOVQ p+0(FP), SI
 	MOVQ q+8(FP), DI
 	MOVQ blocks+16(FP), CX
+	MOVQ ahead+24(FP), DX
 	PXOR X0, X0
 	PXOR X1, X1
 	PXOR X8, X8
 
 equal:
-	PREFETCHT0 4096(SI)
-	PREFETCHT0 4160(SI)
+	PREFETCHT0 (SI)(DX*1)
+	PREFETCHT0 64(SI)(DX*1)
 	MOVOU 0(SI), X4
 	MOVOU 16(SI), X5
 	MOVOU 32(SI), X6
@@ -93,5 +95,5 @@ equal:
 	PCMPEQB X8, X0
 	PMOVMSKB X0, AX
 	CMPL AX, $0xffff
-	SETEQ ret+24(FP)
+	SETEQ ret+32(FP)
 	RET

@@ -10,35 +10,36 @@ import (
 // lengths of all sorts; a bit that it missed would be one that a call leaves to
 // the next.
 func TestCompareSeesEveryBit(t *testing.T) {
+	const ahead = copyBlock
 	for _, size := range []int{copyBlock, 128, 256, 1, 127, 129, 4095} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			room := bytes.Repeat([]byte{0xff}, size+2) // neighbours do not count
 			block, same := room[1:1+size], bytes.Repeat([]byte{0xa5}, size)
 			clear(block)
-			if !isZero(block) {
+			if !isZero(block, ahead) {
 				t.Error("zeros are not zero")
 			}
 			for at := range block {
 				block[at] = 1 << (at % 8)
-				if isZero(block) {
+				if isZero(block, ahead) {
 					t.Errorf("byte %d is not seen", at)
 				}
 				block[at] = 0
 			}
 			copy(block, same)
-			if !isEqual(block, same) {
+			if !isEqual(block, same, ahead) {
 				t.Error("equal blocks differ")
 			}
 			for at := range block {
 				block[at] ^= 1 << (at % 8)
-				if isEqual(block, same) || isEqual(same, block) {
+				if isEqual(block, same, ahead) || isEqual(same, block, ahead) {
 					t.Errorf("a difference in byte %d is not seen", at)
 				}
 				block[at] = same[at]
 			}
 		})
 	}
-	if !isZero(nil) || !isEqual(nil, nil) || isEqual([]byte{0}, nil) {
+	if !isZero(nil, ahead) || !isEqual(nil, nil, ahead) || isEqual([]byte{0}, nil, ahead) {
 		t.Error("nothing is zero and equal to itself, and to nothing else")
 	}
 }

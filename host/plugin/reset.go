@@ -70,7 +70,7 @@ const copyBlock = 4 << 10
 func blanks(image []byte) []bool {
 	blank := make([]bool, 0, (len(image)+copyBlock-1)/copyBlock)
 	for at := 0; at < len(image); at += copyBlock {
-		blank = append(blank, isZero(image[at:min(at+copyBlock, len(image))]))
+		blank = append(blank, isZero(image[at:min(at+copyBlock, len(image))], 0))
 	}
 	return blank
 }
@@ -82,11 +82,15 @@ func restoreAll(memory, image []byte, blank []bool) {
 	for n, at := 0, 0; at < len(image); n, at = n+1, at+copyBlock {
 		end := min(at+copyBlock, len(image))
 		m := memory[at:end]
+		ahead := 0
+		if end < len(image) {
+			ahead = copyBlock
+		}
 		if blank[n] {
-			if !isZero(m) {
+			if !isZero(m, ahead) {
 				clear(m)
 			}
-		} else if want := image[at:end]; !isEqual(m, want) {
+		} else if want := image[at:end]; !isEqual(m, want, ahead) {
 			copy(m, want)
 		}
 	}
