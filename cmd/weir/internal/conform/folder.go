@@ -161,10 +161,15 @@ func (f *folder) has(name string) bool {
 
 // readManifests finds the Deployment and the Service, in one file or two.
 func (f *folder) readManifests() {
+	if f.broken = f.decodeManifests(); f.broken != nil {
+		f.deployment, f.service = nil, nil // half of a file is no answer
+	}
+}
+
+func (f *folder) decodeManifests() error {
 	text, err := f.read("k8s/deployment.yaml")
 	if err != nil {
-		f.broken = errors.New("k8s/deployment.yaml cannot be read")
-		return
+		return errors.New("k8s/deployment.yaml cannot be read")
 	}
 	if more, err := f.read("k8s/service.yaml"); err == nil {
 		text += "\n---\n" + more
@@ -174,8 +179,7 @@ func (f *folder) readManifests() {
 			Kind string `json:"kind"`
 		}
 		if err := yaml.Unmarshal(doc, &head); err != nil {
-			f.broken = fmt.Errorf("k8s/deployment.yaml: %w", err)
-			return
+			return fmt.Errorf("k8s/deployment.yaml: %w", err)
 		}
 		switch head.Kind {
 		case "Deployment":
@@ -186,13 +190,13 @@ func (f *folder) readManifests() {
 			err = yaml.Unmarshal(doc, f.service)
 		}
 		if err != nil {
-			f.broken = fmt.Errorf("k8s/deployment.yaml: %s: %w", head.Kind, err)
-			return
+			return fmt.Errorf("k8s/deployment.yaml: %s: %w", head.Kind, err)
 		}
 	}
 	if f.deployment == nil || len(f.deployment.Spec.Template.Spec.Containers) == 0 {
-		f.deployment, f.broken = nil, errors.New("k8s/deployment.yaml: there is no Deployment with a container")
+		return errors.New("k8s/deployment.yaml: there is no Deployment with a container")
 	}
+	return nil
 }
 
 // agent is the container that the pod is for: the first.

@@ -2,13 +2,18 @@ package conform
 
 import (
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
-type httpRequest = http.Request
+// Names of tests that import net/http for these alone.
+type (
+	httpRequest = http.Request
+	httpURL     = url.URL
+)
 
 // deployment is our own folder, as far as it is looked at, with a history.
 func deployment(t *testing.T) string {
