@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"net"
 	"os"
 	"strings"
 
@@ -106,6 +107,10 @@ func (h *Host) startTurn() (err error) {
 	h.onStop(func(ctx context.Context) error { s.Stop(ctx); return nil })
 	return nil
 }
+
+// TurnAddr is the address of the turn contract's listener without a key, nil
+// where there is none.
+func (h *Host) TurnAddr() net.Addr { return h.turnAddr }
 
 // errBrowser refuses what a page in somebody's browser could send to loopback.
 var errBrowser = fault.New(fault.Invalid, "expected application/json, and no origin")

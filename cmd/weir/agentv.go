@@ -29,6 +29,10 @@ func agentvCommands() []command {
 		{"agentv verify", "DIR|FILE [--scenario FILE] [--routes FILE] [--head DIGEST] [--json]",
 			"recompute the hashes, the chain and the outcome of a ledger",
 			"weir agentv verify runs/run-edge-1-20260101T120000Z-0a1b2c", (*weir).agentvVerify},
+		{"agentv stdio", "[--config FILE] [--forget]", "answer AgentV's requests on stdin with action objects on stdout, a line each",
+			`echo '{"task_description":"Hello"}' | weir agentv stdio`, (*weir).agentvStdio},
+		{"agentv socket", "--listen tcp:HOST:PORT|unix:PATH [--config FILE]", "the same on a socket of this machine, until SIGTERM or Ctrl-C",
+			"weir agentv socket --listen tcp:127.0.0.1:9000", (*weir).agentvSocket},
 	}
 }
 

@@ -47,6 +47,25 @@ func TestConformOfOurOwn(t *testing.T) {
 	}
 }
 
+// The same for the AgentV contract where it is served.
+func TestConformOfOurOwnTurns(t *testing.T) {
+	w := hosttest.Start(t, hosttest.Options{Config: "[contract.turn]\nenabled = true\n"})
+	r := invoke(t, environment{conformKey: hosttest.ServiceKey}, "", "conform", "--url", w.URL, "--spec", "agentv", "--ask", "What time is it?", "--json")
+	var c conformed
+	if err := json.Unmarshal([]byte(r.stdout), &c); err != nil {
+		t.Fatalf("%v: %+v", err, r)
+	}
+	passed := 0
+	for _, x := range c.Clauses {
+		if x.Outcome == "pass" {
+			passed++
+		}
+	}
+	if r.code != exitOK || len(c.failed()) > 0 || passed < 10 {
+		t.Errorf("exit code %d, %d passed, failed:\n%s", r.code, passed, strings.Join(c.failed(), "\n"))
+	}
+}
+
 // The exit codes: 1 for a failed MUST, 2 when nothing can be said.
 func TestConformExits(t *testing.T) {
 	dir := t.TempDir()

@@ -21,6 +21,7 @@ type saved struct {
 	Run         string     `json:"run,omitempty"`
 	Interaction string     `json:"interaction,omitempty"` // that was told
 	Text        string     `json:"text,omitempty"`        // released since the question
+	Policy      string     `json:"policy,omitempty"`      // the run's generation
 	Task        int        `json:"task"`
 	Round       int        `json:"round"`
 }
@@ -49,7 +50,7 @@ func (h *Handler) keep(ctx context.Context, s *session) {
 	v := saved{Names: names, Reply: s.reply, Turns: s.turns, Task: s.task, Round: s.round}
 	if s.run != nil {
 		now, _ := s.run.look()
-		v.Run, v.Text = s.run.id, now.text
+		v.Run, v.Text, v.Policy = s.run.id, now.text, now.policy
 		if s.told && now.pending != nil {
 			v.Interaction = now.pending.ID
 		}
@@ -91,7 +92,7 @@ func (h *Handler) load(ctx context.Context, user, id string) *session {
 	}
 	o := newOngoing(v.Run)
 	o.text.WriteString(v.Text)
-	o.toldText = len(v.Text)
+	o.toldText, o.policy = len(v.Text), v.Policy
 	i, err := h.deps.Runner.Attach(s.lives(), user, v.Run, o, o.over)
 	if err != nil {
 		s.cancel(err)

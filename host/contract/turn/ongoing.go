@@ -19,6 +19,7 @@ type ongoing struct {
 	failure  run.Failure
 	ended    bool
 	isOver   bool
+	policy   string        // generation of the policy
 	changed  chan struct{} // closed and replaced at each change
 }
 
@@ -31,6 +32,7 @@ type outcome struct {
 	ended   bool             // it came to an end of its own
 	failed  bool
 	failure run.Failure
+	policy  string // generation of the run's policy
 	text    string // released since the question
 	fresh   string // of it, what no reply has had
 }
@@ -42,7 +44,7 @@ func (o *ongoing) look() (outcome, <-chan struct{}) {
 	defer o.mu.Unlock()
 	text := o.text.String()
 	return outcome{pending: o.pending, over: o.isOver, ended: o.ended, failed: o.failed, failure: o.failure,
-		text: text, fresh: text[o.toldText:]}, o.changed
+		policy: o.policy, text: text, fresh: text[o.toldText:]}, o.changed
 }
 
 // tell marks the text so far as told.
@@ -70,7 +72,7 @@ func (o *ongoing) change(f func()) {
 }
 
 // Started implements run.Observer, and so do the next ones.
-func (o *ongoing) Started(run.Info) {}
+func (o *ongoing) Started(i run.Info) { o.change(func() { o.policy = i.Generation }) }
 
 // Step is not shown: the caller knows what it performs.
 func (o *ongoing) Step(run.Step) {}

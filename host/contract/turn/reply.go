@@ -29,6 +29,7 @@ type reply struct {
 	text   string // summary of calls and answers, prompt of a pause, message of an error
 
 	session, id string
+	policy      string // generation of the run's policy
 	task, round int
 }
 
@@ -37,7 +38,7 @@ type reply struct {
 func (s *session) settle(now outcome, id string) *reply {
 	s.round++
 	s.reply = id
-	r := &reply{session: s.id, id: id, task: s.task, round: s.round}
+	r := &reply{session: s.id, id: id, policy: now.policy, task: s.task, round: s.round}
 	switch {
 	case now.pending != nil:
 		s.told = true
@@ -231,7 +232,7 @@ func (h *Handler) appendMetadata(b []byte, r *reply) []byte {
 	b = append(b, `,"metadata":{"agent_name":`...)
 	b = strictjson.AppendString(b, h.opts.Name)
 	for _, m := range [][2]string{{"name", h.opts.Name}, {"version", h.opts.Version}, {"model", h.opts.Model},
-		{"session_id", r.session}, {"reply_id", r.id}, {"tool_dna_hash", h.dna}} {
+		{"session_id", r.session}, {"reply_id", r.id}, {"generation", r.policy}, {"tool_dna_hash", h.dna}} {
 		if m[1] != "" {
 			b = strictjson.AppendString(append(b, `,"`+m[0]+`":`...), m[1])
 		}

@@ -51,7 +51,9 @@ type turn struct {
 func (t *turn) next() reply {
 	results := t.results()
 	ids, wanted := ticketIDs(t.question), t.wanted()
-	switch {
+	switch names := t.named(); {
+	case len(names) > 0:
+		return t.use(names, results)
 	case len(ids) > 0 && wanted != "":
 		return t.change(ids, wanted, results)
 	case len(ids) > 0 && len(results) == 0:
