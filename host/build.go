@@ -30,6 +30,7 @@ func load(ctx context.Context, runtime *plugin.Runtime, d *draft, current *polic
 		p.discard(current)
 		return nil, err
 	}
+	p.parts = partsOf(d, p.generation)
 	return p, nil
 }
 

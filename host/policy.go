@@ -26,6 +26,7 @@ type policy struct {
 	tools      tools
 	engine     *run.Engine
 	asks       bool // a person can be asked
+	parts      []run.Part
 
 	tracer *telemetry.Tracer
 	log    *slog.Logger
@@ -33,6 +34,9 @@ type policy struct {
 
 func (p *policy) Generation() string { return p.generation.ID() }
 func (p *policy) Workflow() string   { return p.workflow.Name() }
+
+// Parts implements run.Policy.
+func (p *policy) Parts() []run.Part { return p.parts }
 
 func (p *policy) Step(ctx context.Context, req *abi.StepRequest) (*abi.StepReply, error) {
 	reply, _, err := p.workflow.Step(ctx, req)
@@ -108,5 +112,14 @@ func (g guards) Sink() run.Sink { return sink{g.session.Sink()} }
 type sink struct{ *guard.Sink }
 
 func (s sink) Finish(ctx context.Context) run.OutputVerdict {
-	return run.OutputVerdict(s.Sink.Finish(ctx))
+	v := s.Sink.Finish(ctx)
+	out := run.OutputVerdict{Cut: v.Cut, RawChars: v.RawChars, Decision: v.Decision}
+	for _, e := range v.Edits {
+		out.Edits = append(out.Edits, run.Edit(e))
+	}
+	if v.Stop != nil {
+		stop := run.Stop(*v.Stop)
+		out.Stop = &stop
+	}
+	return out
 }

@@ -14,6 +14,25 @@ type OutputVerdict struct {
 	Cut      bool
 	RawChars int     // characters that were pushed
 	Decision abi.Raw // the decision event's output (2.7)
+	Edits    []MadeEdit
+	Stop     *MadeCut // nil: the answer was not cut
+}
+
+// MadeEdit is an edit that was applied, at its place in the whole text that was
+// pushed, without the text that it replaced.
+type MadeEdit struct {
+	Start, End int // in bytes
+	Replace    string
+	Label      string
+	Guard      string
+}
+
+// MadeCut is where an answer ended. Guard is empty where it was too long.
+type MadeCut struct {
+	At     int // in bytes of the whole text that was pushed
+	Notice string
+	Label  string
+	Guard  string
 }
 
 // verdict builds the output decision; nobody looks at the stream any more.
@@ -21,7 +40,19 @@ func (st *stream) verdict(rawChars int) OutputVerdict {
 	for _, w := range st.guards {
 		st.session.observe(StageOutput, w.verdict(st.cut))
 	}
-	return OutputVerdict{Cut: st.cut != nil, RawChars: rawChars, Decision: st.event()}
+	return OutputVerdict{Cut: st.cut != nil, RawChars: rawChars, Decision: st.event(), Edits: st.made, Stop: st.stop()}
+}
+
+// stop is the cut as others may see it.
+func (st *stream) stop() *MadeCut {
+	if st.cut == nil {
+		return nil
+	}
+	c := &MadeCut{At: st.cut.at, Notice: st.cut.notice, Label: st.cut.label}
+	if st.cut.guard >= 0 {
+		c.Guard = st.guards[st.cut.guard].guard.Name
+	}
+	return c
 }
 
 // event is the decision in the order of 2.7.

@@ -25,6 +25,7 @@ type stream struct {
 	cut       *cutAt       // final
 	oversized bool
 	labels    map[string]int // of applied edits
+	made      []MadeEdit     // in order
 	released  int            // characters, notices not counted
 }
 
@@ -40,6 +41,8 @@ func (st *stream) count(e edit) {
 	}
 	st.labels[e.label]++
 	st.guards[e.guard].edited = true
+	st.made = append(st.made, MadeEdit{Start: e.start, End: e.end, Replace: e.replace, Label: e.label,
+		Guard: st.guards[e.guard].guard.Name})
 }
 
 // advance looks at text, all that is known of the answer, and releases what may

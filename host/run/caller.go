@@ -88,6 +88,8 @@ type proposedPayload struct {
 	Step      string  `json:"step"`  // the tool step that is open meanwhile
 	Tool      string  `json:"tool"`
 	Arguments abi.Raw `json:"arguments"`
+
+	Note callNote `json:"note,omitzero"`
 }
 
 func recordedCaller(c *Caller) *callerPayload {
@@ -134,6 +136,7 @@ func (r *run) choose() {
 // judged is what became of one call before the caller is asked: a result, or a
 // proposal.
 type judged struct {
+	note     callNote
 	result   *abi.ToolResult
 	proposed *proposedPayload
 }
@@ -160,6 +163,7 @@ func (r *run) proposeTools(calls []abi.ToolCall, known map[int]judged) (abi.Even
 		var end *ending
 		var done bool
 		if all[i], done = known[i]; !done {
+			r.judged = callNote{}
 			if all[i], end = r.judgeCall(i, call); end != nil {
 				return abi.Event{}, end
 			}
@@ -168,11 +172,13 @@ func (r *run) proposeTools(calls []abi.ToolCall, known map[int]judged) (abi.Even
 	if end := r.fill(all); end != nil {
 		return abi.Event{}, end
 	}
+	r.noteCalls(calls)
 	event := abi.Event{Type: abi.EventTools, Results: make([]abi.ToolResult, len(calls))}
 	for i, call := range calls {
 		result := *all[i].result
 		result.Ref, result.CallID, result.Name = r.thread.nextRef()+i, call.ID, call.Name
 		event.Results[i] = result
+		r.note.Calls = append(r.note.Calls, all[i].note)
 	}
 	return event, nil
 }
@@ -195,13 +201,14 @@ func (r *run) judgeCall(index int, call abi.ToolCall) (judged, *ending) {
 	case end != nil:
 		return judged{}, end
 	case refusal != nil:
-		r.out.record(RecordResult, resultPayload{Index: index, Result: *refusal}, false)
-		return judged{result: refusal}, nil
+		r.out.record(RecordResult, resultPayload{Index: index, Result: *refusal, Note: r.judged}, false)
+		return judged{result: refusal, note: r.judged}, nil
 	}
-	p := &proposedPayload{Index: index, Step: r.opts.NewID(), Tool: tool.Name, Arguments: check.Arguments}
+	note := r.judged
+	p := &proposedPayload{Index: index, Note: note, Step: r.opts.NewID(), Tool: tool.Name, Arguments: check.Arguments}
 	r.out.Step(r.callStep(tool, p))
 	r.out.record(RecordCallProposed, p, false)
-	return judged{proposed: p}, nil
+	return judged{proposed: p, note: note}, nil
 }
 
 func (r *run) callStep(tool Tool, p *proposedPayload) Step {
@@ -275,11 +282,12 @@ func (r *run) settleCall(j *judged, result abi.ToolResult) *ending {
 		return r.failed(fault.New(fault.Internal, "the log proposes a tool that the request does not have"))
 	}
 	tool := r.tools.List()[i]
+	r.judged = j.note
 	settled, err := r.settle(tool, r.check(tool, j.proposed.Arguments), r.callStep(tool, j.proposed), result, nil)
 	if err != nil {
 		return r.failed(err)
 	}
-	j.result = &settled
+	j.result, j.note = &settled, r.judged
 	return nil
 }
 
@@ -328,12 +336,16 @@ func (r *run) replay(call *ModelCall) *Exchange {
 
 // performPast is a model call that has happened.
 func (r *run) performPast(past *Exchange, call *ModelCall) (abi.Event, *ending) {
+	r.note = note{Asked: call.Asked}
 	if call.Stream && past.Text != "" {
 		r.sink.Push(past.Text)
+		r.note.Said = validLen(past.Text)
 		if err := r.sink.Sync(r.ctx); err != nil {
 			return abi.Event{}, r.failed(err)
 		}
 		if r.isCut() {
+			r.note.Stopped = true
+			r.hear(input{Event: abi.Event{Type: abi.EventModel}, Note: r.note})
 			return abi.Event{}, &ending{state: Completed}
 		}
 	}

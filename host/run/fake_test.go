@@ -73,6 +73,10 @@ func (w *world) Prompt(plugin, name string) (string, bool) {
 	return "Is {{ user_input }} fine for " + plugin + "? {{ user_input }}", true
 }
 
+func (w *world) Parts() []Part {
+	return []Part{{Name: "fake", ID: "1", Stages: StageWorkflow}, {Name: "screen", ID: "2", Stages: StageInput}}
+}
+
 func (w *world) Step(_ context.Context, req *abi.StepRequest) (*abi.StepReply, error) {
 	e := req.Event
 	w.note("step    %s", describe(e))

@@ -94,12 +94,15 @@ func (r *run) performDeclared(tool Tool, call abi.ToolCall) (abi.ToolResult, *en
 	proposal, err := r.people.Propose(call.Name, abi.Raw(call.Arguments))
 	if g == nil {
 		if !r.budget.takeToolCall() {
+			r.judged.Why = whyBudget
 			return refused(r.budget.exhausted()), nil
 		}
 		switch {
 		case fault.CodeOf(err) == CodeProposal:
+			r.judged.Why = whyProposal
 			return abi.ToolResult{Text: string(proposalRefused(err.Error())), Refused: true}, nil
 		case err != nil:
+			r.judged.Why = whyUnreadable
 			return refused(err.Error()), nil
 		}
 		return r.proposed(tool, call, proposal)
@@ -123,6 +126,7 @@ func (r *run) proposed(tool Tool, call abi.ToolCall, proposal Proposal) (abi.Too
 	}
 	r.decideTool(toolCallDecision, tool, verdict)
 	if verdict.Blocked {
+		r.judged.Why = whyGuard
 		return refused(verdict.Reason), nil
 	}
 	for _, signed := range proposal.Signed() {
@@ -131,6 +135,7 @@ func (r *run) proposed(tool Tool, call abi.ToolCall, proposal Proposal) (abi.Too
 			return abi.ToolResult{}, r.failed(err)
 		}
 		if shown != signed {
+			r.judged.Why = whyProposal
 			return abi.ToolResult{Text: string(proposalRefused(notShowable)), Refused: true}, nil
 		}
 	}
@@ -251,8 +256,10 @@ func (r *run) approved(call abi.ToolCall, g *given) (Tool, ToolCheck, *abi.ToolR
 	}
 	switch answer := g.last(); {
 	case answer.Outcome == abi.HumanExpired:
+		r.judged.Why = whyPerson
 		return no(notInTime)
 	case answer.Outcome != abi.HumanAnswered:
+		r.judged.Why = whyPerson
 		return no(notApproved)
 	}
 	tool, args, err := r.tools.Parse(call.Name, call.Arguments)
@@ -328,7 +335,8 @@ func (r *run) park(gate, step string, prompt Prompt) *ending {
 	i := Interaction{Run: r.req.RunID, ID: r.opts.NewID(), Kind: prompt.Kind, Prompt: prompt.JSON,
 		Owner: r.req.Principal.UserID, Expires: r.opts.Now().Add(r.opts.AskTimeout)}
 	r.out.record(RecordParked, parkedPayload{ElapsedMS: (r.before + r.opts.Now().Sub(r.began)).Milliseconds(),
-		ToolCalls: r.budget.toolCalls, ModelCalls: r.budget.modelCalls, Steps: r.budget.steps, Told: r.budgetTold}, true)
+		ToolCalls: r.budget.toolCalls, ModelCalls: r.budget.modelCalls, Steps: r.budget.steps, Told: r.budgetTold,
+		Asks: r.allAsked()}, true)
 	r.out.record(RecordInteractionOpened, openedPayload{ID: i.ID, Kind: i.Kind, Owner: i.Owner, Prompt: i.Prompt,
 		Shown: digest(i.Prompt), Expires: i.Expires.UnixMilli(), Gate: gate, Step: step}, gate != gateCalls)
 	if err := r.deps.Keeper.announce(r.ctx, r.req.RunID, r.policy.Generation(), i.Expires); err != nil {

@@ -57,6 +57,7 @@ func (r *run) performModel(req *abi.ModelRequest) (abi.Event, *ending) {
 		return r.performPast(past, call)
 	}
 	reply, said, err := r.complete(call)
+	r.note = note{Asked: call.Asked, Said: validLen(said)}
 	if err != nil && said != "" {
 		r.out.record(RecordSaid, saidPayload{Text: said}, false)
 	}
@@ -64,11 +65,14 @@ func (r *run) performModel(req *abi.ModelRequest) (abi.Event, *ending) {
 	case r.ctx.Err() != nil:
 		return abi.Event{}, r.failed(r.ctx.Err())
 	case r.isCut():
+		r.note.Stopped = true
+		r.hear(input{Event: abi.Event{Type: abi.EventModel}, Note: r.note})
 		return abi.Event{}, &ending{state: Completed}
 	case err != nil:
 		r.opts.Logger.WarnContext(r.ctx, "a model call failed", "run", r.req.RunID, "alias", call.Alias, "code", failCode(err), "error", err)
 		return abi.Event{Type: abi.EventModelFailed, Code: failCode(err)}, nil
 	}
+	r.note.Finish = knownFinish(reply.FinishReason)
 	return abi.Event{Type: abi.EventModel, Ref: r.thread.nextRef(), Text: reply.Text, ToolCalls: reply.ToolCalls}, nil
 }
 
@@ -154,12 +158,14 @@ func (r *run) ask(ctx context.Context, guard string, req *abi.ModelRequest) abi.
 	reply, err := r.deps.Model.Complete(ctx, call, nil)
 	span.End(chatEnd(reply, err))
 	if err == nil {
+		r.asked(call, abi.AskReply{Text: reply.Text})
 		return abi.AskReply{Text: reply.Text}
 	}
 	code := failCode(err)
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		code = abi.FailTimeout
 	}
+	r.asked(call, abi.AskReply{Failed: code})
 	r.opts.Logger.WarnContext(ctx, "a guardrail's model call failed", "run", r.req.RunID, "plugin", guard, "code", code, "error", err)
 	return abi.AskReply{Failed: code}
 }
@@ -184,7 +190,7 @@ func (r *run) modelCall(t *thread, plugin string, req *abi.ModelRequest) (*Model
 	if err != nil {
 		return nil, err
 	}
-	return &ModelCall{Alias: req.Model, Messages: messages, Tools: tools,
+	return &ModelCall{Alias: req.Model, Plugin: plugin, Asked: r.askedDigest(plugin, req, tools), Messages: messages, Tools: tools,
 		Temperature: req.Temperature, MaxTokens: req.MaxTokens, Stream: req.Stream}, nil
 }
 

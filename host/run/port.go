@@ -19,10 +19,30 @@ type Policy interface {
 	Workflow() string
 	// Prompt returns the text of one of a plugin's prompts.
 	Prompt(plugin, name string) (string, bool)
+	// Parts are what decides in a run: the workflow, then the guards that
+	// enforce, in the order of the chain, then the settings beside them.
+	Parts() []Part
 	// Guards begins the guarding of one run, which lasts until ctx ends or the
 	// sink has finished.
 	Guards(ctx context.Context, s GuardSession) Guards
 }
+
+// Part is one part of a policy. Two runs whose parts have the same identity were
+// judged by the same function there.
+type Part struct {
+	Name   string `json:"name"`
+	ID     string `json:"id"`     // of everything that defines it, 16 hex digits
+	Stages string `json:"stages"` // in which it takes part, one letter each
+}
+
+// Stages of a part.
+const (
+	StageWorkflow   = "w"
+	StageInput      = "i"
+	StageToolCall   = "c"
+	StageToolResult = "r"
+	StageOutput     = "o"
+)
 
 // GuardSession is what guards need to know of the run that they guard.
 type GuardSession struct {
@@ -77,6 +97,26 @@ type OutputVerdict struct {
 	Cut      bool
 	RawChars int     // characters that the model and the workflow produced
 	Decision abi.Raw // the decision event's output
+	Edits    []Edit  // that were applied, in order
+	Stop     *Stop   // where the answer was cut; nil: it was not
+}
+
+// Edit is an edit of a guard's, without the text that it replaced. Offsets are
+// bytes of all text that went into the sink.
+type Edit struct {
+	Start   int    `json:"start"`
+	End     int    `json:"end"`
+	Replace string `json:"replace"`
+	Label   string `json:"label"`
+	Guard   string `json:"guard"`
+}
+
+// Stop is where a guard ended the answer, or its length did: then Guard is empty.
+type Stop struct {
+	At     int    `json:"at"`
+	Notice string `json:"notice"`
+	Label  string `json:"label,omitempty"`
+	Guard  string `json:"guard,omitempty"`
 }
 
 // ToolCheck is a proposed call that passed the host's own policy.
@@ -112,6 +152,8 @@ type Model interface {
 // tools with their schemas.
 type ModelCall struct {
 	Alias       string // abi.ModelAgent or abi.ModelGuard
+	Plugin      string // which asks
+	Asked       string // digest of the request as the plugin put it, 16 hex digits
 	Messages    []abi.Message
 	Tools       []Tool
 	Temperature *float64

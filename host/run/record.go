@@ -36,6 +36,7 @@ const (
 	RecordActionClaims         = "action_claims"
 	RecordActionSent           = "action_sent"
 	RecordActionSettled        = "action_settled"
+	RecordRecording            = "recording" // what a replay needs beside the records that are kept
 	RecordRunEnded             = "run_ended"
 )
 
@@ -127,6 +128,7 @@ type releasedPayload struct {
 type resultPayload struct {
 	Index  int            `json:"index"` // of the call in its action
 	Result abi.ToolResult `json:"result"`
+	Note   callNote       `json:"note,omitzero"`
 }
 
 // openedPayload is a question to a person. Gate says what the answer is for.
@@ -156,6 +158,8 @@ type parkedPayload struct {
 	ModelCalls int   `json:"model_calls"`
 	Steps      int   `json:"steps"`
 	Told       bool  `json:"budget_told,omitempty"`
+
+	Asks []askNote `json:"asks,omitempty"` // of guards, so far
 }
 
 // resolvedPayload ends an interaction.

@@ -18,6 +18,7 @@ type past struct {
 	actions []abi.Action // what it answered; the last one is the one in progress
 	said    []string     // everything that went into the sink, in order
 	results []abi.ToolResult
+	notes   []callNote     // of the results
 	calls   map[int]judged // of the action in progress, where the caller performs them
 	parked  parkedPayload
 	given   *given
@@ -72,14 +73,14 @@ func (p *past) take(ctx context.Context, log Log, j *journal, i int) error {
 	case RecordResult:
 		var r resultPayload
 		err := load(&r)
-		p.results, p.given = append(p.results, r.Result), nil
-		p.judge(r.Index, judged{result: &r.Result})
+		p.results, p.notes, p.given = append(p.results, r.Result), append(p.notes, r.Note), nil
+		p.judge(r.Index, judged{result: &r.Result, note: r.Note})
 		return err
 	case RecordCallProposed:
 		var c proposedPayload
 		err := load(&c)
 		p.given = nil
-		p.judge(c.Index, judged{proposed: &c})
+		p.judge(c.Index, judged{proposed: &c, note: c.Note})
 		return err
 	case RecordParked:
 		return load(&p.parked)
@@ -122,7 +123,7 @@ func (p *past) takeEvent(load func(any) error) error {
 		}
 	}
 	p.inputs = append(p.inputs, in)
-	p.results, p.calls, p.given = nil, nil, nil
+	p.results, p.notes, p.calls, p.given = nil, nil, nil, nil
 	return nil
 }
 
@@ -205,6 +206,7 @@ func (e *Engine) revive(ctx context.Context, p *past, policy Policy, j *journal,
 	r.open(ctx, s.Traceparent)
 	r.equip(out, j)
 	r.out.replaying(p.released)
+	r.asks = p.parked.Asks
 	r.budget.toolCalls, r.budget.modelCalls, r.budget.steps = p.parked.ToolCalls, p.parked.ModelCalls, p.parked.Steps
 	return r
 }
@@ -231,6 +233,7 @@ func (r *run) goOn(ctx context.Context, p *past) *ending {
 	case action.Type == abi.ActionTools && r.req.Caller != nil:
 		event, end = r.proposeTools(action.Calls, p.calls)
 	case action.Type == abi.ActionTools:
+		r.note.Calls = p.notes
 		event, end = r.performTools(action.Calls, p.results)
 	default:
 		event, end = r.perform(action)
@@ -250,6 +253,7 @@ func (r *run) refold(p *past) (last abi.Action, err error) {
 		return last, fault.New(fault.Internal, "the log has %d events and %d actions", len(p.inputs), len(p.actions))
 	}
 	for i, in := range p.inputs {
+		r.hear(in)
 		if last, err = r.thread.step(r.ctx, in); err != nil {
 			return last, err
 		}
@@ -269,7 +273,7 @@ func sameAction(a, b abi.Action) bool {
 // resay gives the sink again what went into it. What it releases must begin
 // with what the client has.
 func (r *run) resay(p *past) error {
-	r.sink = r.guards.Sink()
+	r.sink, r.masked = r.guards.Sink(), !slices.Equal(r.redactedTurns(), r.req.Turns)
 	for _, text := range p.said {
 		r.sink.Push(text)
 	}

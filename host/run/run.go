@@ -20,6 +20,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"weir/abi"
@@ -157,6 +158,16 @@ type run struct {
 	span   *telemetry.RunSpan
 	unlive func() // no follower reads it any more
 
+	note   note     // of the event that comes next
+	judged callNote // of the call that is being performed
+	heard  []input  // every event so far
+	masked bool     // the display form of the conversation is another text
+
+	verdict OutputVerdict // of the sink, when it has finished
+
+	asksMu sync.Mutex
+	asks   []askNote
+
 	state       State
 	budgetTold  bool // the workflow knows that it has no model call left
 	modelFailed bool // the last event was a provider's failure
@@ -286,7 +297,9 @@ func (r *run) screen() *ending {
 		r.span.Question(redacted)
 		stage.End(verdict.Decision, redacted, "")
 	}
-	r.out.record(RecordQuestion, requestPayload{Turns: r.redactedTurns()}, true)
+	turns := r.redactedTurns()
+	r.masked = !slices.Equal(turns, r.req.Turns)
+	r.out.record(RecordQuestion, requestPayload{Turns: turns}, true)
 	r.sink = r.guards.Sink()
 	return nil
 }
@@ -340,7 +353,9 @@ func (r *run) step(event abi.Event) (abi.Action, error) {
 	}
 	event.ToolCallsLeft, event.ModelCallsLeft = r.budget.toolCallsLeft(), r.budget.modelCallsLeft()
 	r.modelFailed = event.Type == abi.EventModelFailed && event.Code != abi.FailBudget
-	in := input{Call: r.stamp(), Event: event}
+	in := input{Call: r.stamp(), Event: event, Note: r.note}
+	r.note = note{}
+	r.hear(in)
 	r.out.record(RecordEvent, in, false)
 	action, err := r.thread.step(r.ctx, in)
 	if err == nil {
@@ -382,6 +397,9 @@ func (r *run) end(e ending) Outcome {
 		r.finish(&e)
 	}
 	r.enter(e.state)
+	if r.state != Cancelled && !r.opts.Digests {
+		r.out.record(RecordRecording, r.recording(), true)
+	}
 	r.out.record(RecordRunEnded, endedPayload{State: r.state, Failure: e.failure, Stopped: e.stopped, Reason: e.reason}, true)
 	r.span.End(string(r.state), failureCode(e))
 	if r.out.journal.durable > 0 { // or a crash would bring back what the client saw end
@@ -430,6 +448,7 @@ func (r *run) finish(e *ending) {
 		return
 	}
 	e.stopped = verdict.Cut
+	r.verdict = verdict
 	r.out.decide(Step{Kind: StepFunction, End: true, ID: r.opts.NewID(), Name: r.opts.OutputDecision,
 		Input:  abi.Raw(`{"raw_output_length":` + strconv.Itoa(verdict.RawChars) + `}`),
 		Output: verdict.Decision})

@@ -22,6 +22,7 @@ type thread struct {
 type input struct {
 	abi.Call
 	Event abi.Event `json:"event"`
+	Note  note      `json:"note,omitzero"` // of the engine, for the recording
 }
 
 // step takes one event in and returns what to do next.

@@ -28,17 +28,20 @@ func (r *run) performTools(calls []abi.ToolCall, done []abi.ToolResult) (abi.Eve
 		return abi.Event{}, r.failed(fault.New(fault.Plugin,
 			"workflow %s: %d tool calls in one action, at most %d", r.policy.Workflow(), len(calls), maxCallsPerAction))
 	}
+	r.noteCalls(calls)
 	event := abi.Event{Type: abi.EventTools, Results: make([]abi.ToolResult, 0, len(calls))}
 	event.Results = append(event.Results, done...)
 	for i := len(done); i < len(calls); i++ {
+		r.judged = callNote{}
 		result, end := r.performTool(calls[i])
 		if end != nil {
 			return abi.Event{}, end
 		}
+		r.note.Calls = append(r.note.Calls, r.judged)
 		result.Ref, result.CallID, result.Name = r.thread.nextRef()+i, calls[i].ID, calls[i].Name
 		event.Results = append(event.Results, result)
 		if len(calls) > 1 { // or the event says it
-			r.out.record(RecordResult, resultPayload{Index: i, Result: result}, false)
+			r.out.record(RecordResult, resultPayload{Index: i, Result: result, Note: r.judged}, false)
 		}
 	}
 	return event, nil
@@ -70,11 +73,13 @@ func (r *run) judge(call abi.ToolCall) (tool Tool, check ToolCheck, refusal *abi
 		return tool, check, &result, nil
 	}
 	if g := r.take(gateVerdict); g != nil {
+		r.judged.Asked = true
 		return r.approved(call, g)
 	}
 	tool, args, denied := r.admit(call)
 	if denied.reason != "" {
 		r.opts.Tracer.ToolPolicy(r.ctx, tool.Name, tool.Name != "", telemetry.PolicyDeny, denied.code)
+		r.judged.Why = denied.code
 		return no(denied.reason)
 	}
 	r.opts.Tracer.ToolPolicy(r.ctx, tool.Name, true, telemetry.PolicyAllow, "")
@@ -86,8 +91,10 @@ func (r *run) judge(call abi.ToolCall) (tool Tool, check ToolCheck, refusal *abi
 	r.decideTool(toolCallDecision, tool, verdict)
 	switch {
 	case verdict.Blocked:
+		r.judged.Why = whyGuard
 		return no(verdict.Reason)
 	case verdict.Approve:
+		r.judged.Why = whyApproval // unless the run waits for one now
 		result, end := r.askApproval(tool, check, verdict)
 		return tool, check, &result, end
 	}
@@ -155,8 +162,11 @@ func (r *run) settle(tool Tool, check ToolCheck, step Step, result abi.ToolResul
 	}
 	if verdict.Blocked {
 		result = abi.ToolResult{Text: withheldPrefix + verdict.Reason, Failed: result.Failed, Refused: true}
+		r.judged.Why = whyWithheld
 	}
-	step.End, step.Output = true, r.guards.Display(r.ctx, displayed(result))
+	shown := displayed(result)
+	step.End, step.Output = true, r.guards.Display(r.ctx, shown)
+	r.judged.Step, r.judged.Masked = step.ID, !same(shown, step.Output) || disguised(result.Text)
 	r.decideTool(toolResultDecision, tool, verdict)
 	span.End(string(step.Output), result.Failed)
 	r.out.Step(step)
