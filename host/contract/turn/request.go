@@ -40,7 +40,6 @@ const (
 	roleAgent       = "agent"
 	roleAssistant   = "assistant" // another word for it
 	roleEnvironment = "environment"
-	roleHuman       = "human"
 )
 
 // decodeRequest reads a request of any of the contract's eras. Unknown members
@@ -71,7 +70,7 @@ func parseRequest(data []byte, aliases []string) (*request, error) {
 			q.run, err = d.String()
 		case name == "conversation_history" || name == "history" && q.history == nil:
 			q.history, err = readHistory(d)
-		case name == "identity_binding" && !d.Null():
+		case name == "identity_binding" && d.Kind() != strictjson.Null:
 			q.identity, err = readBinding(d)
 		case name == "span_context" && d.Kind() == strictjson.Object:
 			q.traceparent, err = readSpanContext(d)
@@ -188,14 +187,6 @@ func (q *request) last(role string) (entry, bool) {
 		return q.history[n-1], true
 	}
 	return entry{}, false
-}
-
-// said is a person's word.
-func (q *request) said() string {
-	if e, ok := q.last(roleHuman); ok {
-		return e.text()
-	}
-	return q.task
 }
 
 func checkLength(total int, text string) (int, error) {

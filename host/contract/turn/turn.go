@@ -223,8 +223,8 @@ func (h *Handler) resume(ctx context.Context, s *session, c Caller, q *request) 
 	var err error
 	if i.Kind == run.KindCalls {
 		err = h.deps.Answers.Perform(ctx, s.user, i.Run, i.ID, q.results(callCount(i)))
-	} else {
-		err = h.deps.Answers.Say(ctx, s.user, i.Run, i.ID, q.said(), h.agrees(q.said()))
+	} else { // the live message and nothing else: a history consents to nothing
+		err = h.deps.Answers.Say(ctx, s.user, i.Run, i.ID, q.task, h.agrees(q.task))
 	}
 	switch kind := fault.Of(err); {
 	case err == nil:
