@@ -250,8 +250,7 @@ func (h *Handler) admit(key string, s *session) (*session, error) {
 func (h *Handler) expire(key string, s *session) {
 	select {
 	case <-s.busy:
-	default: // somebody is being answered
-		s.timer.Reset(h.opts.SessionTimeout)
+	default: // somebody is being answered, and sets the timer
 		return
 	}
 	h.mu.Lock()

@@ -255,6 +255,12 @@ func TestNextNode(t *testing.T) {
 	}
 }
 
+func (h *Handler) counts() (sessions, names int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.sessions), len(h.names)
+}
+
 // A session that nobody continues is forgotten and its run cancelled; one that
 // is asked in time stays.
 func TestSessionTimeout(t *testing.T) {
@@ -265,13 +271,13 @@ func TestSessionTimeout(t *testing.T) {
 		time.Sleep(59 * time.Second)
 		ask(t, h, as("alice"), `{"task_description":"call a","run_id":"r"}`)
 		time.Sleep(59 * time.Second)
-		if len(h.sessions) != 1 || strings.Contains(e.told(), "abandon") {
+		if sessions, _ := h.counts(); sessions != 1 || strings.Contains(e.told(), "abandon") {
 			t.Error("forgotten too early")
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if len(h.sessions) != 0 || len(h.names) != 0 || e.told() != "abandon\n" {
-			t.Errorf("%d sessions and %d names stay", len(h.sessions), len(h.names))
+		if sessions, names := h.counts(); sessions != 0 || names != 0 || e.told() != "abandon\n" {
+			t.Errorf("%d sessions and %d names stay", sessions, names)
 		}
 	})
 }
@@ -283,8 +289,8 @@ func TestCapacity(t *testing.T) {
 	for range 5 {
 		ask(t, h, as("alice"), `{"task_description":"say hi"}`)
 	}
-	if len(h.sessions) != 2 {
-		t.Errorf("%d sessions of one user, want 2", len(h.sessions))
+	if sessions, _ := h.counts(); sessions != 2 {
+		t.Errorf("%d sessions of one user, want 2", sessions)
 	}
 	ask(t, h, as("bob"), `{"task_description":"call a"}`)
 	ask(t, h, as("bob"), `{"task_description":"call a"}`)
