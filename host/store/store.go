@@ -70,7 +70,8 @@ type Logs interface {
 	Read(ctx context.Context, log string, from int64) iter.Seq2[Message, error]
 	// Watch yields like Read and then waits for further messages. It ends
 	// without an error after the last message of an ended log, else with the
-	// context's. The log need not exist yet.
+	// context's, or Unavailable when the store is closed. A backend that does
+	// not answer is waited for. The log need not exist yet.
 	Watch(ctx context.Context, log string, from int64) iter.Seq2[Message, error]
 	// List returns the names of the logs that begin with the prefix and have
 	// messages, sorted. The empty prefix stands for all.

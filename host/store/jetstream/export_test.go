@@ -68,6 +68,9 @@ func (o Options) ProbeEvery(d time.Duration) Options {
 // LoseNotes ends the subscription to notes.
 func (s *Store) LoseNotes() error { return s.notes.sub.Unsubscribe() }
 
+// Wake wakes every watch.
+func (s *Store) Wake() { s.notes.wakeAll() }
+
 // DecodeRecords and EncodeRecords are the form of an append's records.
 var (
 	DecodeRecords = decodeRecords

@@ -1,6 +1,7 @@
 package jetstream_test
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -257,14 +258,14 @@ func TestServerComesBack(t *testing.T) {
 	srv := run()
 	port = srv.Addr().(*net.TCPAddr).Port
 	s := open(t, jetstream.Options{URLs: []string{srv.Addr().String()}, Timeout: time.Second})
-	ctx := t.Context()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	if _, err := s.Append(ctx, "runs.a", 0, "i1", [][]byte{{1}}); err != nil {
 		t.Fatal(err)
 	}
 	positions := make(chan int64, 2)
-	watched := make(chan struct{})
 	go func() {
-		defer close(watched)
+		defer close(positions)
 		for m, err := range s.Watch(ctx, "runs.a", 0) {
 			if err != nil {
 				t.Errorf("watch: %v", err)
@@ -276,6 +277,7 @@ func TestServerComesBack(t *testing.T) {
 	<-positions
 	srv.Shutdown()
 	srv.WaitForShutdown()
+	s.Wake() // the watch asks nobody
 	if _, err := s.Append(ctx, "runs.a", 1, "i2", [][]byte{{2}}); fault.Of(err) != fault.Unavailable {
 		t.Errorf("append without a server: %v, want kind unavailable", err)
 	}
@@ -296,5 +298,7 @@ func TestServerComesBack(t *testing.T) {
 	if err := s.End(ctx, "runs.a"); err != nil {
 		t.Errorf("end: %v", err)
 	}
-	<-watched
+	if _, more := <-positions; more {
+		t.Error("the watch goes on after the end")
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"time"
 
 	"weir/host/fault"
 	"weir/host/store"
@@ -23,7 +24,11 @@ func (s *Store) Read(ctx context.Context, log string, from int64) iter.Seq2[stor
 	}
 }
 
-// Watch implements store.Logs.
+// watchPause is how long a watch waits before it asks again whoever did not
+// answer.
+const watchPause = 500 * time.Millisecond
+
+// Watch implements store.Logs. While no server answers it waits for one.
 func (s *Store) Watch(ctx context.Context, log string, from int64) iter.Seq2[store.Message, error] {
 	return func(yield func(store.Message, error) bool) {
 		if err := s.readable(ctx, log, from); err != nil {
@@ -35,8 +40,11 @@ func (s *Store) Watch(ctx context.Context, log string, from int64) iter.Seq2[sto
 		r := s.reader(log, from)
 		for {
 			done, err := r.read(ctx, yield)
-			if err == nil && !done {
+			switch {
+			case err == nil && !done:
 				err = s.await(ctx, w)
+			case fault.Of(err) == fault.Unavailable:
+				err = s.pause(ctx, watchPause)
 			}
 			if err != nil {
 				yield(store.Message{}, err)
