@@ -276,7 +276,7 @@ func (f *follower) show(ctx context.Context, v *view) (ended bool) {
 		f.out.At(f.at.String())
 		f.out.Text(text)
 	}
-	return false
+	return v.ended() // also for who has seen the end before
 }
 
 // openQuestion is the index of the question that can be answered, or -1.

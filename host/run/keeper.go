@@ -556,17 +556,18 @@ func (k *Keeper) pickUp(run string) {
 	k.goOn(&waiting{parked: Parked{Interaction: Interaction{Run: run}, Generation: j.generation}})
 }
 
-// lose ends a run whose generation does not exist any more.
+// lose ends a run that cannot go on, because its generation does not exist any
+// more or its log cannot be read.
 func (k *Keeper) lose(run string, w *waiting) {
 	if w != nil && !k.take(w) {
 		return
 	}
 	j, err := read(k.life, k.log, run)
 	if err == nil {
-		err = k.finish(j, RecordInteractionCancelled, "", endedPayload{State: Failed, Reason: "its generation is gone"})
+		err = k.finish(j, RecordInteractionCancelled, "", endedPayload{State: Failed, Reason: "it cannot be resumed"})
 	}
 	if err != nil {
-		k.opts.Logger.Error("a run whose generation is gone is not ended", "run", run, "error", err)
+		k.opts.Logger.Error("a run that cannot go on is not ended in the log", "run", run, "error", err)
 	}
 	k.forget(run)
 	if w != nil && w.out != nil {
@@ -579,24 +580,27 @@ func (k *Keeper) lose(run string, w *waiting) {
 
 // goOn resumes a run that somebody has taken out.
 func (k *Keeper) goOn(w *waiting) {
+	if w.out != nil && k.opts.Park && w.ctx.Err() != nil { // the client left a moment ago
+		w.over()
+		w.ctx, w.out, w.over = nil, nil, nil
+	}
 	ctx, out, over := w.ctx, w.out, w.over
 	if out == nil {
 		ctx, out, over = k.life, nobody{}, func() {}
 	}
 	o, err := k.resume(ctx, w.parked, out)
 	switch {
-	case fault.Of(err) == fault.Gone:
-		k.lose(w.parked.Run, nil)
-		out.Failed(FailureRun)
+	case err != nil && k.life.Err() != nil: // another replica goes on, or the next start
 		out.Ended(w.parked.Info)
 		over()
 		return
-	case fault.Of(err) == fault.Unavailable && k.life.Err() == nil:
+	case fault.Of(err) == fault.Unavailable:
 		k.opts.Logger.Error("a run cannot be resumed yet", "run", w.parked.Run, "error", err)
 		k.retry(w, func() { k.goOn(w) })
 		return
 	case err != nil:
 		k.opts.Logger.Error("a run cannot be resumed", "run", w.parked.Run, "error", err)
+		k.lose(w.parked.Run, nil)
 		out.Failed(FailureRun)
 		out.Ended(w.parked.Info)
 		over()

@@ -163,11 +163,12 @@ func (p *past) interaction(run string) Interaction {
 // approved change is executed whether the client is there or not; only then
 // does the end of ctx end the run.
 func (e *Engine) Resume(ctx context.Context, id, replica string, out Observer) (Outcome, error) {
-	j, err := read(ctx, e.deps.Log, id)
+	reading := context.WithoutCancel(ctx) // a client that leaves ends no run that it has just let go on
+	j, err := read(reading, e.deps.Log, id)
 	if err != nil {
 		return Outcome{}, err
 	}
-	p, err := fold(ctx, e.deps.Log, j)
+	p, err := fold(reading, e.deps.Log, j)
 	switch {
 	case err != nil:
 		return Outcome{}, err
