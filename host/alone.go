@@ -76,11 +76,20 @@ func (a *TurnAgent) start(ctx context.Context) (err error) {
 	return err
 }
 
-// Lines answers the requests of a reader. See [turn.Handler.Lines].
+// Lines answers the requests of a reader until that ends, see
+// [turn.Handler.Lines], or ctx does: a read that is under way then is left to
+// the end of the process, since a terminal's cannot be ended.
 func (a *TurnAgent) Lines(ctx context.Context, in io.Reader, out io.Writer) error {
 	c := local(a.opts.Listener)
 	c.Process = true
-	return a.turn.Lines(ctx, in, out, c)
+	done := make(chan error, 1)
+	go func() { done <- a.turn.Lines(ctx, in, out, c) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // Serve answers a listener's connections until ctx ends.

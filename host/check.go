@@ -92,6 +92,11 @@ func Check(ctx context.Context, opts Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	if turns(cfg) {
+		if err := checkTurn(cfg); err != nil {
+			return nil, err
+		}
+	}
 	report := &Report{Config: cfg, Notes: cfg.Warnings}
 	missing := report.look()
 	logger := opts.Logger

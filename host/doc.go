@@ -14,6 +14,8 @@
 //	server           the listener, and what no route may see
 //	auth             service key, then one identity
 //	contract/stream  the agent-service contract: HTTP and server-sent events
+//	contract/turn    action objects, turn by turn: HTTP, stdio, sockets; the
+//	                 caller performs the tools
 //	contract/platform health, readiness and the manifest, all public
 //	run              the engine: event, action, event; budgets, records, and
 //	                 the keeper of runs that wait
@@ -35,5 +37,6 @@
 // interface over package abi, and the files of this package put one behind the
 // other: policy.go for plugins and guards, ports.go for models, tools and the
 // store, swap.go for one policy after another, people.go and keep.go for runs
-// that wait for a person, archive.go for the policies that those began with.
+// that wait for a person, archive.go for the policies that those began with,
+// turn.go and alone.go for callers that perform the tools.
 package host

@@ -159,6 +159,11 @@ func (h *Host) read(opts Options) (*draft, error) {
 		return nil, err
 	}
 	h.cfg, h.source.Path = cfg, cfg.Path
+	if h.alone != nil || turns(cfg) {
+		if err := checkTurn(cfg); err != nil {
+			return nil, err
+		}
+	}
 	d, err := newDraft(cfg)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net"
 	"os"
 	"strings"
@@ -27,11 +28,9 @@ func (h *Host) newTurn() (*turn.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	identity := turn.Identity{Policy: t.Identity}
-	if t.Identity != config.IdentityIgnore {
-		if identity.Keys, err = turn.LoadKeys(t.TrustRoot); err != nil {
-			return nil, fault.New(fault.Invalid, "[contract.turn] trust_root: %w", err)
-		}
+	identity, err := turnIdentity(t)
+	if err != nil {
+		return nil, err
 	}
 	c := turnContract{h.keeper}
 	return turn.New(turn.Deps{Runner: c, Answers: c, Values: logs{h.store}}, turn.Options{
@@ -40,6 +39,26 @@ func (h *Host) newTurn() (*turn.Handler, error) {
 		Identity: identity, AnswerTimeout: t.AnswerTimeout, SessionTimeout: t.SessionTimeout,
 		MaxSessions: h.cfg.Server.MaxRuns, MaxPerUser: h.cfg.Run.MaxPerUser, Logger: h.log,
 	})
+}
+
+// checkTurn says what a start would refuse.
+func checkTurn(cfg *config.Config) error {
+	_, err := turnTools(cfg.Contract.Turn)
+	_, err2 := turnIdentity(cfg.Contract.Turn)
+	return errors.Join(err, err2)
+}
+
+func turnIdentity(t config.Turn) (turn.Identity, error) {
+	identity := turn.Identity{Policy: t.Identity}
+	if t.Identity == config.IdentityIgnore {
+		return identity, nil
+	}
+	keys, err := turn.LoadKeys(t.TrustRoot)
+	if err != nil {
+		return identity, fault.New(fault.Invalid, "[contract.turn] trust_root: %w", err)
+	}
+	identity.Keys = keys
+	return identity, nil
 }
 
 // turnTools are the tools that callers perform, checked as they will be offered.
@@ -77,8 +96,10 @@ func declare(list []run.Tool) (run.Tools, error) {
 }
 
 // turns tells whether this host's listeners serve the turn contract.
-func (h *Host) turns() bool {
-	return h.alone == nil && (h.cfg.Contract.Turn.Enabled || h.cfg.Contract.Turn.Listen != "")
+func (h *Host) turns() bool { return h.alone == nil && turns(h.cfg) }
+
+func turns(cfg *config.Config) bool {
+	return cfg.Contract.Turn.Enabled || cfg.Contract.Turn.Listen != ""
 }
 
 // startTurn makes the contract and opens its listener without a key.

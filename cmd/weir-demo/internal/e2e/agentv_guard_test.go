@@ -179,3 +179,48 @@ func TestAgentVStateFiles(t *testing.T) {
 		t.Errorf("a run stays in %s, %v", after, err)
 	}
 }
+
+// Nobody is authenticated on the listener of loopback, so what a page in
+// somebody's browser could send there is refused; the main listener asks for a
+// key there too.
+func TestAgentVListeners(t *testing.T) {
+	w := start(t, setup{config: turning(t, "own_edge_pass"), model: teller{"Looking. "}})
+	send := func(base string, header map[string]string) int {
+		req, err := http.NewRequestWithContext(t.Context(), "POST", base+"/execute_task", strings.NewReader(`{"task_description":"What time is it?"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range header {
+			req.Header.Set(name, value)
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		return resp.StatusCode
+	}
+	loopback := "http://" + w.host.TurnAddr().String()
+	for name, tt := range map[string]struct {
+		base   string
+		header map[string]string
+		want   int
+	}{
+		"the harness":    {loopback, map[string]string{"Content-Type": "application/json"}, 200},
+		"with a charset": {loopback, map[string]string{"Content-Type": "application/json; charset=utf-8"}, 200},
+		"a form":         {loopback, map[string]string{"Content-Type": "text/plain"}, 400},
+		"no type":        {loopback, nil, 400},
+		"a page":         {loopback, map[string]string{"Content-Type": "application/json", "Origin": "http://example.org"}, 400},
+		"no key":         {w.url, map[string]string{"Content-Type": "application/json"}, 401},
+		"no identity":    {w.url, map[string]string{"Authorization": "Bearer " + serviceKey}, 401},
+		"the key":        {w.url, map[string]string{"Authorization": "Bearer " + serviceKey, "x-authenticated-user-id": userID}, 200},
+	} {
+		if got := send(tt.base, tt.header); got != tt.want {
+			t.Errorf("%s: %d, want %d", name, got, tt.want)
+		}
+	}
+	off := start(t, setup{only: []string{"react"}})
+	if got := send(off.url, map[string]string{"Authorization": "Bearer " + serviceKey, "x-authenticated-user-id": userID}); got != 404 || off.host.TurnAddr() != nil {
+		t.Errorf("as shipped: %d, want no such route", got)
+	}
+}
