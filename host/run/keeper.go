@@ -286,6 +286,12 @@ func (k *Keeper) find(run string) *waiting {
 
 // left is called when a waiting run's client has left, or the host drains.
 func (k *Keeper) left(w *waiting, cause error) {
+	k.mu.Lock()
+	here := w.out != nil // else its stream was ended by us
+	k.mu.Unlock()
+	if !here {
+		return
+	}
 	drain := fault.CodeOf(cause) == CodeDrain
 	if !drain && !k.opts.Park && k.do(func() { k.cancel(w) }) {
 		return
