@@ -26,7 +26,7 @@ func load(ctx context.Context, runtime *plugin.Runtime, d *draft, current *polic
 		return nil, err
 	}
 	p.workflow = p.generation.Workflow()
-	if p.chain, err = chain(p.generation, d.cfg); err != nil {
+	if p.chain, err = chain(p.generation, d.cfg, d.cfg.Guards()); err != nil {
 		p.discard(current)
 		return nil, err
 	}
@@ -64,14 +64,20 @@ func (h *Host) equip(ctx context.Context, p, current *policy) error {
 	if p.asks = p.cfg.ApprovalsOn(); p.asks {
 		deps.People = newPeople(p.actions, h.executor)
 	}
-	p.engine, err = run.New(deps, run.Options{
-		Name: h.cfg.Agent.Name + ".invoke", MaxToolCalls: p.cfg.Agent.MaxToolCalls, Timeout: p.cfg.Agent.RequestTimeout,
-		InputDecision: p.cfg.Guard.InputDecision, OutputDecision: p.cfg.Guard.OutputDecision,
-		AskTimeout: h.cfg.Approvals.Timeout, Digests: h.cfg.Store.Content == config.ContentDigest,
-		Trim:    func(turns []abi.Turn) []abi.Turn { return stream.Trim(turns, p.cfg.Agent.MaxHistory) },
-		Reached: h.reached, Tracer: h.tracer, Logger: h.log,
-	})
+	p.parts = append(p.parts, approvalsPart(p.asks))
+	opts := engineOptions(p.cfg)
+	opts.Name, opts.AskTimeout = h.cfg.Agent.Name+".invoke", h.cfg.Approvals.Timeout
+	opts.Digests = h.cfg.Store.Content == config.ContentDigest
+	opts.Reached, opts.Tracer, opts.Logger = h.reached, h.tracer, h.log
+	p.engine, err = run.New(deps, opts)
 	return err
+}
+
+// engineOptions are what a policy says of the engine.
+func engineOptions(cfg *config.Config) run.Options {
+	return run.Options{MaxToolCalls: cfg.Agent.MaxToolCalls, Timeout: cfg.Agent.RequestTimeout,
+		InputDecision: cfg.Guard.InputDecision, OutputDecision: cfg.Guard.OutputDecision,
+		Trim: func(turns []abi.Turn) []abi.Turn { return stream.Trim(turns, cfg.Agent.MaxHistory) }}
 }
 
 // equipTools gives it the tools that the host performs. An agent whose callers
@@ -145,9 +151,9 @@ func toolDigests(set *tool.Set) map[string]string {
 }
 
 // chain puts the generation's guardrails in the order of the configuration.
-func chain(g *plugin.Generation, cfg *config.Config) (*guard.Chain, error) {
+func chain(g *plugin.Generation, cfg *config.Config, guards []config.Plugin) (*guard.Chain, error) {
 	var list []guard.Guard
-	for _, c := range cfg.Guards() {
+	for _, c := range guards {
 		p := g.Plugin(c.Name)
 		if kind := p.Description().Kind; kind != abi.KindGuardrail {
 			return nil, fault.New(fault.Invalid, "plugin %s: it is a %s, and [agent] workflow names %s; expected a guardrail",

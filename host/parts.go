@@ -38,6 +38,15 @@ func partsOf(d *draft, g *plugin.Generation) []run.Part {
 		ID: shortID([]any{o.CutNotice, o.OversizeNotice, o.MaxAnswerChars})})
 }
 
+// approvalsPart says whether a person could be asked.
+func approvalsPart(on bool) run.Part {
+	p := run.Part{Name: run.PartApprovals, ID: "off", Stages: run.StageApproval}
+	if on {
+		p.ID = "on"
+	}
+	return p
+}
+
 func stages(p *plugin.Plugin) string {
 	out := ""
 	for _, s := range []struct {

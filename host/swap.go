@@ -12,6 +12,7 @@ import (
 	"weir/host/config"
 	"weir/host/fault"
 	"weir/host/plugin"
+	"weir/host/run/replay"
 )
 
 // What asks for another policy.
@@ -71,9 +72,11 @@ type swaps struct {
 type job struct {
 	task    task
 	trigger string
+	check   *check // the new policy has to pass it; nil: none
 	done    chan struct{}
 	outcome string // set before done closes
 	err     error
+	summary *replay.Summary
 }
 
 // attempt is what was wanted last.
@@ -126,20 +129,43 @@ func (s *swaps) ask(t task, trigger string) *job {
 		close(j.done)
 		return j
 	}
-	if n := len(s.queue); n > 0 && s.queue[n-1].task == t {
+	if n := len(s.queue); n > 0 && s.queue[n-1].task == t && s.queue[n-1].check == nil {
 		j := s.queue[n-1]
 		if trigger != TriggerFile { // a person's wish weighs more
 			j.trigger = trigger
 		}
 		return j
 	}
-	j := &job{task: t, trigger: trigger, done: make(chan struct{})}
+	return s.add(&job{task: t, trigger: trigger, done: make(chan struct{})})
+}
+
+// add queues a job; the caller holds mu.
+func (s *swaps) add(j *job) *job {
 	s.queue = append(s.queue, j)
 	if !s.busy {
 		s.busy = true
 		s.serving.Go(s.serve)
 	}
 	return j
+}
+
+// doIf is do for a reload that has to pass a check. Nobody joins it: who asks
+// without a condition means that.
+func (s *swaps) doIf(ctx context.Context, c check) (string, *replay.Summary, error) {
+	j := &job{task: reload, trigger: TriggerAdmin, check: &c, done: make(chan struct{})}
+	s.mu.Lock()
+	if s.stopped {
+		s.mu.Unlock()
+		return OutcomeFailed, nil, errStopping
+	}
+	s.add(j)
+	s.mu.Unlock()
+	select {
+	case <-j.done:
+		return j.outcome, j.summary, j.err
+	case <-ctx.Done():
+		return OutcomeFailed, nil, context.Cause(ctx)
+	}
 }
 
 // do asks and waits. When ctx ends first the task goes on all the same.
@@ -166,19 +192,20 @@ func (s *swaps) serve() {
 		s.queue = s.queue[1:]
 		trigger := j.trigger
 		s.mu.Unlock()
-		j.outcome, j.err = s.perform(j.task, trigger)
+		j.outcome, j.err = s.perform(j, trigger)
 		close(j.done)
 	}
 }
 
-func (s *swaps) perform(t task, trigger string) (string, error) {
+func (s *swaps) perform(j *job, trigger string) (string, error) {
+	t := j.task
 	outcome, err := OutcomeFailed, context.Cause(s.life)
 	switch {
 	case err != nil:
 	case t == rollback:
 		outcome, err = s.rollback(trigger)
 	default:
-		outcome, err = s.reload(trigger)
+		outcome, err = s.reload(trigger, j)
 	}
 	if err != nil {
 		s.failed(t, trigger, err)
@@ -198,7 +225,7 @@ func (s *swaps) failed(t task, trigger string, err error) {
 }
 
 // reload goes to what the files say.
-func (s *swaps) reload(trigger string) (string, error) {
+func (s *swaps) reload(trigger string, j *job) (string, error) {
 	s.attempt("", trigger)
 	read, err := config.Load(s.host.source)
 	if err != nil {
@@ -220,7 +247,7 @@ func (s *swaps) reload(trigger string) (string, error) {
 		return OutcomeUnchanged, nil
 	}
 	d.share(current.draft)
-	return s.swap(d, waiting, trigger, current.draft)
+	return s.swap(d, waiting, trigger, current.draft, j)
 }
 
 // rollback goes to the policy before the current one, as it was verified then.
@@ -235,7 +262,7 @@ func (s *swaps) rollback(trigger string) (string, error) {
 	}
 	s.attempt(d.id, trigger)
 	current := s.current.Load()
-	outcome, err := s.swap(d, nil, trigger, nil)
+	outcome, err := s.swap(d, nil, trigger, nil, nil)
 	if err == nil {
 		s.mu.Lock()
 		s.held = current.id
@@ -262,7 +289,7 @@ func (s *swaps) holds(id string) bool {
 }
 
 // swap builds the policy of a draft aside and makes it current.
-func (s *swaps) swap(d *draft, waiting []string, trigger string, previous *draft) (string, error) {
+func (s *swaps) swap(d *draft, waiting []string, trigger string, previous *draft, j *job) (string, error) {
 	current := s.current.Load()
 	next, err := load(s.life, s.host.runtime, d, current)
 	if err != nil {
@@ -275,6 +302,12 @@ func (s *swaps) swap(d *draft, waiting []string, trigger string, previous *draft
 	if err := s.host.equip(s.life, next, current); err != nil {
 		next.discard(current)
 		return OutcomeFailed, err
+	}
+	if j != nil && j.check != nil {
+		if err := s.pass(next, j); err != nil {
+			next.discard(current)
+			return OutcomeFailed, err
+		}
 	}
 	next.waiting, next.since = waiting, current.since
 	outcome := OutcomeUnchanged
@@ -291,6 +324,19 @@ func (s *swaps) swap(d *draft, waiting []string, trigger string, previous *draft
 	s.drain(current, next)
 	s.tell(next, current, trigger, outcome)
 	return outcome, nil
+}
+
+// pass holds a policy against a job's check.
+func (s *swaps) pass(next *policy, j *job) error {
+	summary, err := s.host.try(s.life, next, *j.check)
+	if err != nil {
+		return fault.New(fault.Of(err), "replay: %w", err)
+	}
+	j.summary = summary
+	if summary.Passed() {
+		return nil
+	}
+	return fault.New(fault.Conflict, "generation %s does not pass the gate: %s", next.generation.Short(), summary.Failed())
 }
 
 // drain frees the plugins of the old policy when its last run has ended.

@@ -3,9 +3,11 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"weir/host/admin"
 	"weir/host/run"
+	"weir/host/run/replay"
 	"weir/host/store"
 	"weir/host/watch"
 )
@@ -79,6 +81,33 @@ func (c controller) Log(ctx context.Context, id string) (json.RawMessage, error)
 	return json.Marshal(report)
 }
 
+func (c controller) Logs(ctx context.Context, since time.Time, most int) (json.RawMessage, error) {
+	list, err := listRuns(ctx, c.store, since, most)
+	if err != nil {
+		return nil, err
+	}
+	if list == nil {
+		list = []run.Listed{}
+	}
+	return json.Marshal(list)
+}
+
+func (c controller) ReloadIf(ctx context.Context, since time.Duration, gate string) (string, json.RawMessage, error) {
+	rules, err := replay.ParseGate(gate)
+	if err != nil {
+		return OutcomeFailed, nil, err
+	}
+	outcome, summary, err := c.swaps.doIf(ctx, check{since, rules})
+	if summary == nil {
+		return outcome, nil, err
+	}
+	body, failed := json.Marshal(summary)
+	if err == nil {
+		err = failed
+	}
+	return outcome, body, err
+}
+
 func (c controller) Reload(ctx context.Context) (string, error) {
 	return c.swaps.do(ctx, reload, TriggerAdmin)
 }
@@ -128,6 +157,13 @@ func plugins(p *policy) []admin.Plugin {
 // one of the outcomes; when ctx ends first the reload goes on all the same.
 func (h *Host) Reload(ctx context.Context) (outcome string, err error) {
 	return h.swaps.do(ctx, reload, TriggerAdmin)
+}
+
+// ReloadIf is Reload on the condition that the runs that began since then,
+// replayed through what the files say, pass a gate. Whatever keeps the active
+// policy, the summary is there if there was a replay.
+func (h *Host) ReloadIf(ctx context.Context, since time.Duration, gate []replay.Rule) (outcome string, summary *replay.Summary, err error) {
+	return h.swaps.doIf(ctx, check{since, gate})
 }
 
 // Rollback makes the policy before the current one current again.

@@ -6,6 +6,10 @@
 //	POST /rollback   make the previous policy current again
 //	GET  /status     what is active, what is wanted, and the last error
 //	GET  /log?run=ID a run's log, verified, without what people may not read
+//	GET  /logs?since=24h&most=N  the newest runs that have a log
+//
+// POST /reload?replay=24h&gate=RULES makes the policy current only if replaying
+// the runs of that time through it passes the gate.
 //
 // It is net/http and not the service's own server: a handful of requests from
 // people who hold the key need no fast path, and the standard library listens on
@@ -25,7 +29,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -38,6 +44,7 @@ const (
 	PathRollback = "/rollback"
 	PathStatus   = "/status"
 	PathLog      = "/log"
+	PathLogs     = "/logs"
 )
 
 // MinKey is the least length of a key, in bytes.
@@ -60,10 +67,16 @@ const (
 // when ctx ends, and what they began goes on.
 type Controller interface {
 	Reload(ctx context.Context) (outcome string, err error)
+	// ReloadIf reloads if replaying the runs of the last while passes a gate.
+	// The summary, a JSON object, is there whenever there was a replay.
+	ReloadIf(ctx context.Context, since time.Duration, gate string) (outcome string, summary json.RawMessage, err error)
 	Rollback(ctx context.Context) (outcome string, err error)
 	Status() Status
 	// Log is a run's log as one JSON object.
 	Log(ctx context.Context, run string) (json.RawMessage, error)
+	// Logs lists the runs that began at or after a time, newest first, at most
+	// so many, as a JSON array.
+	Logs(ctx context.Context, since time.Time, most int) (json.RawMessage, error)
 }
 
 // Options are the listener's settings. All but Logger are required.
@@ -160,7 +173,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	method := http.MethodPost
 	switch r.URL.Path {
 	case PathReload, PathRollback:
-	case PathStatus, PathLog:
+	case PathStatus, PathLog, PathLogs:
 		method = http.MethodGet
 	default:
 		answer(w, http.StatusNotFound, Reply{Error: "not found"})
@@ -195,16 +208,18 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 	var err error
 	switch r.URL.Path {
 	case PathReload:
-		reply.Outcome, err = s.control.Reload(ctx)
+		reply.Outcome, reply.Replay, err = s.reload(ctx, r.URL.Query())
 	case PathRollback:
 		reply.Outcome, err = s.control.Rollback(ctx)
 	case PathLog:
 		reply.Log, err = s.control.Log(ctx, r.URL.Query().Get("run"))
+	case PathLogs:
+		reply.Logs, err = s.logs(ctx, r.URL.Query())
 	}
 	if err != nil {
 		reply.Error = err.Error()
 	}
-	if r.URL.Path == PathLog {
+	if r.URL.Path == PathLog || r.URL.Path == PathLogs {
 		answer(w, status(err), reply)
 		return
 	}
@@ -213,6 +228,33 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 	}
 	reply.Status = s.control.Status()
 	answer(w, status(err), reply)
+}
+
+// reload reloads, on the condition that the query names.
+func (s *Server) reload(ctx context.Context, q url.Values) (string, json.RawMessage, error) {
+	if !q.Has("replay") && !q.Has("gate") {
+		outcome, err := s.control.Reload(ctx)
+		return outcome, nil, err
+	}
+	since, err := time.ParseDuration(q.Get("replay"))
+	if err != nil || since <= 0 {
+		return "", nil, fault.New(fault.Invalid, "replay: expected how far back to look, such as 24h")
+	}
+	return s.control.ReloadIf(ctx, since, q.Get("gate"))
+}
+
+func (s *Server) logs(ctx context.Context, q url.Values) (json.RawMessage, error) {
+	since, err := time.ParseDuration(q.Get("since"))
+	if err != nil || since <= 0 {
+		return nil, fault.New(fault.Invalid, "since: expected how far back to look, such as 24h")
+	}
+	most := 0
+	if q.Has("most") {
+		if most, err = strconv.Atoi(q.Get("most")); err != nil || most < 1 {
+			return nil, fault.New(fault.Invalid, "most: expected a number of runs from 1")
+		}
+	}
+	return s.control.Logs(ctx, time.Now().Add(-since), most)
 }
 
 // status maps kinds of error; whatever stands behind one, the policy that was

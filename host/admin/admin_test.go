@@ -42,6 +42,14 @@ func (s *scripted) do(ctx context.Context, what string) (string, error) {
 
 func (s *scripted) Reload(ctx context.Context) (string, error)   { return s.do(ctx, "reload") }
 func (s *scripted) Rollback(ctx context.Context) (string, error) { return s.do(ctx, "rollback") }
+func (s *scripted) Logs(context.Context, time.Time, int) (json.RawMessage, error) {
+	return json.RawMessage(`[]`), nil
+}
+
+func (s *scripted) ReloadIf(_ context.Context, _ time.Duration, gate string) (string, json.RawMessage, error) {
+	return "swapped", json.RawMessage(`{"gate":"` + gate + `"}`), nil
+}
+
 func (s *scripted) Log(_ context.Context, run string) (json.RawMessage, error) {
 	if run != "r-1" {
 		return nil, fault.New(fault.NotFound, "run: there is no log")

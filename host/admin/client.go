@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"weir/host/fault"
@@ -46,6 +47,12 @@ func (c *Client) Reload(ctx context.Context) (Reply, error) {
 	return c.do(ctx, http.MethodPost, PathReload)
 }
 
+// ReloadIf asks for a reload if a replay passes a gate.
+func (c *Client) ReloadIf(ctx context.Context, since time.Duration, gate string) (Reply, error) {
+	q := url.Values{"replay": {since.String()}, "gate": {gate}}
+	return c.do(ctx, http.MethodPost, PathReload+"?"+q.Encode())
+}
+
 // Rollback asks for a rollback.
 func (c *Client) Rollback(ctx context.Context) (Reply, error) {
 	return c.do(ctx, http.MethodPost, PathRollback)
@@ -59,6 +66,15 @@ func (c *Client) Status(ctx context.Context) (Reply, error) {
 // Log asks for a run's log.
 func (c *Client) Log(ctx context.Context, run string) (Reply, error) {
 	return c.do(ctx, http.MethodGet, PathLog+"?run="+url.QueryEscape(run))
+}
+
+// Logs asks for a list of runs; most 0 means all.
+func (c *Client) Logs(ctx context.Context, since time.Duration, most int) (Reply, error) {
+	q := url.Values{"since": {since.String()}}
+	if most > 0 {
+		q.Set("most", strconv.Itoa(most))
+	}
+	return c.do(ctx, http.MethodGet, PathLogs+"?"+q.Encode())
 }
 
 // do returns the reply, also one that says what failed. An error means that

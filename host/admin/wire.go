@@ -11,7 +11,9 @@ type Reply struct {
 	Error   string `json:"error,omitempty"`
 	Status  Status `json:"status,omitzero"`
 
-	Log json.RawMessage `json:"log,omitempty"`
+	Log    json.RawMessage `json:"log,omitempty"`
+	Logs   json.RawMessage `json:"logs,omitempty"`
+	Replay json.RawMessage `json:"replay,omitempty"` // the summary of a replay before a reload
 }
 
 // Status says which policy is active and what stands between it and the wanted

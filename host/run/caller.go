@@ -89,7 +89,7 @@ type proposedPayload struct {
 	Tool      string  `json:"tool"`
 	Arguments abi.Raw `json:"arguments"`
 
-	Note callNote `json:"note,omitzero"`
+	Note CallNote `json:"note,omitzero"`
 }
 
 func recordedCaller(c *Caller) *callerPayload {
@@ -136,7 +136,7 @@ func (r *run) choose() {
 // judged is what became of one call before the caller is asked: a result, or a
 // proposal.
 type judged struct {
-	note     callNote
+	note     CallNote
 	result   *abi.ToolResult
 	proposed *proposedPayload
 }
@@ -163,7 +163,7 @@ func (r *run) proposeTools(calls []abi.ToolCall, known map[int]judged) (abi.Even
 		var end *ending
 		var done bool
 		if all[i], done = known[i]; !done {
-			r.judged = callNote{}
+			r.judged = CallNote{}
 			if all[i], end = r.judgeCall(i, call); end != nil {
 				return abi.Event{}, end
 			}

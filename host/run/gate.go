@@ -94,15 +94,15 @@ func (r *run) performDeclared(tool Tool, call abi.ToolCall) (abi.ToolResult, *en
 	proposal, err := r.people.Propose(call.Name, abi.Raw(call.Arguments))
 	if g == nil {
 		if !r.budget.takeToolCall() {
-			r.judged.Why = whyBudget
+			r.judged.Why = WhyBudget
 			return refused(r.budget.exhausted()), nil
 		}
 		switch {
 		case fault.CodeOf(err) == CodeProposal:
-			r.judged.Why = whyProposal
+			r.judged.Why = WhyProposal
 			return abi.ToolResult{Text: string(proposalRefused(err.Error())), Refused: true}, nil
 		case err != nil:
-			r.judged.Why = whyUnreadable
+			r.judged.Why = WhyUnreadable
 			return refused(err.Error()), nil
 		}
 		return r.proposed(tool, call, proposal)
@@ -126,7 +126,7 @@ func (r *run) proposed(tool Tool, call abi.ToolCall, proposal Proposal) (abi.Too
 	}
 	r.decideTool(toolCallDecision, tool, verdict)
 	if verdict.Blocked {
-		r.judged.Why = whyGuard
+		r.judged.Why = WhyGuard
 		return refused(verdict.Reason), nil
 	}
 	for _, signed := range proposal.Signed() {
@@ -135,7 +135,7 @@ func (r *run) proposed(tool Tool, call abi.ToolCall, proposal Proposal) (abi.Too
 			return abi.ToolResult{}, r.failed(err)
 		}
 		if shown != signed {
-			r.judged.Why = whyProposal
+			r.judged.Why = WhyProposal
 			return abi.ToolResult{Text: string(proposalRefused(notShowable)), Refused: true}, nil
 		}
 	}
@@ -256,10 +256,10 @@ func (r *run) approved(call abi.ToolCall, g *given) (Tool, ToolCheck, *abi.ToolR
 	}
 	switch answer := g.last(); {
 	case answer.Outcome == abi.HumanExpired:
-		r.judged.Why = whyPerson
+		r.judged.Why = WhyPerson
 		return no(notInTime)
 	case answer.Outcome != abi.HumanAnswered:
-		r.judged.Why = whyPerson
+		r.judged.Why = WhyPerson
 		return no(notApproved)
 	}
 	tool, args, err := r.tools.Parse(call.Name, call.Arguments)

@@ -42,7 +42,12 @@ const (
 	StageToolCall   = "c"
 	StageToolResult = "r"
 	StageOutput     = "o"
+	StageApproval   = "a"
 )
+
+// PartApprovals is the part that says whether a person could be asked, "on" or
+// "off".
+const PartApprovals = "[approvals]"
 
 // GuardSession is what guards need to know of the run that they guard.
 type GuardSession struct {

@@ -128,7 +128,7 @@ type releasedPayload struct {
 type resultPayload struct {
 	Index  int            `json:"index"` // of the call in its action
 	Result abi.ToolResult `json:"result"`
-	Note   callNote       `json:"note,omitzero"`
+	Note   CallNote       `json:"note,omitzero"`
 }
 
 // openedPayload is a question to a person. Gate says what the answer is for.
@@ -159,7 +159,7 @@ type parkedPayload struct {
 	Steps      int   `json:"steps"`
 	Told       bool  `json:"budget_told,omitempty"`
 
-	Asks []askNote `json:"asks,omitempty"` // of guards, so far
+	Asks []AskNote `json:"asks,omitempty"` // of guards, so far
 }
 
 // resolvedPayload ends an interaction.
@@ -228,9 +228,13 @@ func (j *journal) add(kind string, payload any, kept bool) error {
 		return err
 	}
 	j.previous = digest(raw)
-	j.entries = append(j.entries, entry{Header: h, raw: raw, payload: body, kept: kept && !j.digests})
+	j.entries = append(j.entries, entry{Header: h, raw: raw, payload: body, kept: kept && (!j.digests || bare(kind))})
 	return nil
 }
+
+// bare tells the records that hold no text: whose run it was and how it ended is
+// known also where only digests stay.
+func bare(kind string) bool { return kind == RecordRunStarted || kind == RecordRunEnded }
 
 // digest is a SHA-256 in lower-case hex.
 func digest(b []byte) string {

@@ -23,7 +23,7 @@ type Recording struct {
 	Parts  []Part     `json:"parts"`
 	Tools  []ToolName `json:"tools,omitempty"`  // that the host, or the caller, offered
 	Masked bool       `json:"masked,omitempty"` // the conversation's display form is not what the guards saw
-	Asks   []askNote  `json:"asks,omitempty"`   // model calls of guards
+	Asks   []AskNote  `json:"asks,omitempty"`   // model calls of guards
 	Heard  []Heard    `json:"heard,omitempty"`
 	Edits  []Edit     `json:"edits,omitempty"` // of the released text
 	Stop   *Stop      `json:"stop,omitempty"`
@@ -64,14 +64,14 @@ type HeardCall struct {
 
 // HeardResult is what came of a call. With a step its text is that step's output.
 type HeardResult struct {
-	callNote
+	CallNote
 	Text    string `json:"text,omitempty"`
 	Failed  bool   `json:"failed,omitempty"`
 	Refused bool   `json:"refused,omitempty"`
 }
 
-// callNote is what the engine knows of a call and the workflow does not.
-type callNote struct {
+// CallNote is what the engine knows of a call and the workflow does not.
+type CallNote struct {
 	Step   string `json:"step,omitempty"`
 	Why    string `json:"why,omitempty"`    // it was refused or withheld
 	Asked  bool   `json:"asked,omitempty"`  // a person had to agree
@@ -80,19 +80,19 @@ type callNote struct {
 
 // Why a call was refused, beside the codes of the host's own policy.
 const (
-	whyUnreadable = "not_readable"
-	whySchema     = "schema"
-	whyBudget     = "budget"
-	whyGuard      = "guard"
-	whyApproval   = "approval" // a person had to agree and could not be asked
-	whyPerson     = "person"   // who did not agree
-	whyProposal   = "proposal" // of a declared action: it proposes nothing that could be signed
-	whyWithheld   = "withheld"
+	WhyUnreadable = "not_readable"
+	WhySchema     = "schema"
+	WhyBudget     = "budget"
+	WhyGuard      = "guard"
+	WhyApproval   = "approval" // a person had to agree and could not be asked
+	WhyPerson     = "person"   // who did not agree
+	WhyProposal   = "proposal" // of a declared action: it proposes nothing that could be signed
+	WhyWithheld   = "withheld"
 )
 
-// askNote is one model call of a guard's. Reply is one of the words that
+// AskNote is one model call of a guard's. Reply is one of the words that
 // classifiers answer; any other text is not kept.
-type askNote struct {
+type AskNote struct {
 	Plugin string `json:"plugin"`
 	Asked  string `json:"asked"`
 	Reply  string `json:"reply,omitempty"`
@@ -105,7 +105,7 @@ type note struct {
 	Said    int            `json:"said,omitempty"`
 	Finish  string         `json:"finish,omitempty"`
 	Stopped bool           `json:"stopped,omitempty"`
-	Calls   []callNote     `json:"calls,omitempty"`
+	Calls   []CallNote     `json:"calls,omitempty"`
 	Other   []abi.ToolCall `json:"other,omitempty"` // that the workflow made instead of the reply's
 }
 
@@ -134,14 +134,14 @@ func (r *run) noteCalls(calls []abi.ToolCall) {
 func (r *run) asked(call *ModelCall, reply abi.AskReply) {
 	r.asksMu.Lock()
 	defer r.asksMu.Unlock()
-	r.asks = append(r.asks, askNote{Plugin: call.Plugin, Asked: call.Asked, Reply: verdictWord(reply.Text), Failed: reply.Failed})
+	r.asks = append(r.asks, AskNote{Plugin: call.Plugin, Asked: call.Asked, Reply: verdictWord(reply.Text), Failed: reply.Failed})
 }
 
 // allAsked are the model calls of guards that enforce.
-func (r *run) allAsked() []askNote {
+func (r *run) allAsked() []AskNote {
 	r.asksMu.Lock()
 	defer r.asksMu.Unlock()
-	var out []askNote
+	var out []AskNote
 	for _, a := range r.asks {
 		if slices.ContainsFunc(r.policy.Parts(), func(p Part) bool { return p.Name == a.Plugin }) {
 			out = append(out, a)
@@ -245,7 +245,7 @@ func (r *run) guardedEvent(ctx context.Context, in input) Heard {
 	for i, result := range e.Results {
 		out := HeardResult{Failed: result.Failed, Refused: result.Refused}
 		if i < len(n.Calls) {
-			out.callNote = n.Calls[i]
+			out.CallNote = n.Calls[i]
 		}
 		if out.Step == "" {
 			out.Text = r.display1(ctx, result.Text)

@@ -45,7 +45,7 @@ func TestRecordingIsGuarded(t *testing.T) {
 			if !first.Masked || string(first.Arguments) != `{"id":"[REDACTED]"}` || !second.Unreadable || second.Name != "[REDACTED]" {
 				t.Errorf("calls %+v", got.Heard[1].Calls)
 			}
-			if a, b := got.Heard[2].Results[0], got.Heard[2].Results[1]; a.Step == "" || !a.Masked || b.Why != whyUnreadable || b.Step != "" {
+			if a, b := got.Heard[2].Results[0], got.Heard[2].Results[1]; a.Step == "" || !a.Masked || b.Why != WhyUnreadable || b.Step != "" {
 				t.Errorf("results %+v", got.Heard[2].Results)
 			}
 			if !got.Heard[3].Stopped {

@@ -18,7 +18,7 @@ type past struct {
 	actions []abi.Action // what it answered; the last one is the one in progress
 	said    []string     // everything that went into the sink, in order
 	results []abi.ToolResult
-	notes   []callNote     // of the results
+	notes   []CallNote     // of the results
 	calls   map[int]judged // of the action in progress, where the caller performs them
 	parked  parkedPayload
 	given   *given

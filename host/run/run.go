@@ -159,14 +159,14 @@ type run struct {
 	unlive func() // no follower reads it any more
 
 	note   note     // of the event that comes next
-	judged callNote // of the call that is being performed
+	judged CallNote // of the call that is being performed
 	heard  []input  // every event so far
 	masked bool     // the display form of the conversation is another text
 
 	verdict OutputVerdict // of the sink, when it has finished
 
 	asksMu sync.Mutex
-	asks   []askNote
+	asks   []AskNote
 
 	state       State
 	budgetTold  bool // the workflow knows that it has no model call left

@@ -32,7 +32,7 @@ func (r *run) performTools(calls []abi.ToolCall, done []abi.ToolResult) (abi.Eve
 	event := abi.Event{Type: abi.EventTools, Results: make([]abi.ToolResult, 0, len(calls))}
 	event.Results = append(event.Results, done...)
 	for i := len(done); i < len(calls); i++ {
-		r.judged = callNote{}
+		r.judged = CallNote{}
 		result, end := r.performTool(calls[i])
 		if end != nil {
 			return abi.Event{}, end
@@ -91,10 +91,10 @@ func (r *run) judge(call abi.ToolCall) (tool Tool, check ToolCheck, refusal *abi
 	r.decideTool(toolCallDecision, tool, verdict)
 	switch {
 	case verdict.Blocked:
-		r.judged.Why = whyGuard
+		r.judged.Why = WhyGuard
 		return no(verdict.Reason)
 	case verdict.Approve:
-		r.judged.Why = whyApproval // unless the run waits for one now
+		r.judged.Why = WhyApproval // unless the run waits for one now
 		result, end := r.askApproval(tool, check, verdict)
 		return tool, check, &result, end
 	}
@@ -162,7 +162,7 @@ func (r *run) settle(tool Tool, check ToolCheck, step Step, result abi.ToolResul
 	}
 	if verdict.Blocked {
 		result = abi.ToolResult{Text: withheldPrefix + verdict.Reason, Failed: result.Failed, Refused: true}
-		r.judged.Why = whyWithheld
+		r.judged.Why = WhyWithheld
 	}
 	shown := displayed(result)
 	step.End, step.Output = true, r.guards.Display(r.ctx, shown)

@@ -1,0 +1,196 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"weir/host/config"
+	"weir/host/fault"
+	"weir/host/plugin"
+	"weir/host/run"
+	"weir/host/run/replay"
+	"weir/host/store"
+	"weir/host/store/jetstream"
+)
+
+// Bounds of a replay in a running host, which has runs of its own to serve.
+const (
+	trialTime   = 90 * time.Second
+	trialAtOnce = 2
+	trialRuns   = 1000 // the newest ones
+)
+
+// Trial is another generation, to fold recorded runs through. It needs no key
+// and no network: the model, the tools and the people are the recordings.
+type Trial struct {
+	Config *config.Config // as it is tried
+
+	policy  *policy
+	runtime *plugin.Runtime
+}
+
+// TrialOptions say what is tried.
+type TrialOptions struct {
+	Options
+	// Plugins and Prompts are files in place of those of the configuration, by
+	// the names that it gives them.
+	Plugins, Prompts map[string]string
+}
+
+// OpenTrial loads the generation. What agent.lock says of it counts only when
+// it is to serve.
+func OpenTrial(ctx context.Context, opts TrialOptions) (t *Trial, err error) {
+	cfg, err := config.Load(config.Source{Path: opts.ConfigPath, Env: opts.Env, Keyless: true})
+	if err != nil {
+		return nil, err
+	}
+	for name, path := range opts.Plugins {
+		err = errors.Join(err, cfg.ReplaceModule(name, path))
+	}
+	for name, path := range opts.Prompts {
+		err = errors.Join(err, cfg.ReplacePrompt(name, path))
+	}
+	if err != nil {
+		return nil, err
+	}
+	d, err := readDraft(cfg)
+	if err != nil {
+		return nil, err
+	}
+	logger := opts.Logger
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	t = &Trial{Config: cfg}
+	if t.runtime, err = plugin.NewRuntime(ctx, plugin.RuntimeOptions{CacheDir: cfg.Plugins.Cache, Logger: logger}); err != nil {
+		return nil, err
+	}
+	if t.policy, err = load(ctx, t.runtime, d, nil); err != nil {
+		return nil, errors.Join(err, t.runtime.Close(context.WithoutCancel(ctx)))
+	}
+	t.policy.log = logger
+	return t, nil
+}
+
+// Generation is the identity of what is tried.
+func (t *Trial) Generation() string { return t.policy.Generation() }
+
+// Replay folds n runs through the generation, atOnce at a time. See
+// [replay.All].
+func (t *Trial) Replay(ctx context.Context, n, atOnce int, read func(ctx context.Context, i int) (*run.Recorded, error), gate []replay.Rule) (*replay.Summary, error) {
+	target, end, err := target(t.policy)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	if declares(t.Config) { // whether people can be asked is known where the secret is
+		target.People, target.AsThen = newPeople(t.policy.actions, nil), true
+	}
+	return replay.All(ctx, target, n, atOnce, read, gate)
+}
+
+// Close frees the plugins.
+func (t *Trial) Close(ctx context.Context) error {
+	return errors.Join(t.policy.chain.Close(ctx), t.policy.generation.Close(ctx), t.runtime.Close(ctx))
+}
+
+func declares(cfg *config.Config) bool {
+	for _, a := range cfg.Actions {
+		if a.Enabled {
+			return true
+		}
+	}
+	return false
+}
+
+// target is a policy as runs are folded through it: its enforcing guards with a
+// chain of their own, and nobody who counts or logs what they say. What end
+// frees is only that chain.
+func target(p *policy) (t replay.Target, end func(), err error) {
+	var enforcing []config.Plugin
+	for _, c := range p.cfg.Guards() {
+		if c.Mode != config.ModeMonitor {
+			enforcing = append(enforcing, c)
+		}
+	}
+	quiet := *p
+	quiet.tracer, quiet.log = nil, slog.New(slog.DiscardHandler)
+	if quiet.chain, err = chain(p.generation, p.cfg, enforcing); err != nil {
+		return t, nil, err
+	}
+	t = replay.Target{Policy: &quiet, Pauses: people{}, Options: engineOptions(p.cfg)}
+	return t, func() { _ = quiet.chain.Close(context.Background()) }, nil
+}
+
+// ListRuns lists the runs of a store that began at or after a time, newest
+// first, at most so many.
+func listRuns(ctx context.Context, s store.Store, since time.Time, most int) ([]run.Listed, error) {
+	names, err := s.List(ctx, run.LogName(""))
+	if err != nil {
+		return nil, err
+	}
+	return run.List(ctx, logs{s}, names, since, most)
+}
+
+// Runs reads the logs of a store that a configuration names, for a command
+// beside a host that does not run; see [InspectRun].
+type Runs struct{ store *jetstream.Store }
+
+// OpenRuns opens the store.
+func OpenRuns(ctx context.Context, cfg *config.Config) (*Runs, error) {
+	if cfg.Store.Backend == config.BackendMemory {
+		return nil, fault.New(fault.NotFound, "[store] backend is \"memory\": its logs end with the process; ask a running host, with WEIR_ADMIN_KEY")
+	}
+	s, err := jetstream.Open(ctx, jetStreamOptions(cfg, slog.New(slog.DiscardHandler)))
+	if err != nil {
+		return nil, err
+	}
+	return &Runs{s}, nil
+}
+
+// List lists the runs that began at or after a time, newest first.
+func (r *Runs) List(ctx context.Context, since time.Time, most int) ([]run.Listed, error) {
+	return listRuns(ctx, r.store, since, most)
+}
+
+// Inspect reads one run's log.
+func (r *Runs) Inspect(ctx context.Context, id string) (*run.Report, error) {
+	return run.Inspect(ctx, logs{r.store}, id)
+}
+
+// Close closes the store.
+func (r *Runs) Close() error { return r.store.Close() }
+
+// check is what a generation has to pass before it becomes current.
+type check struct {
+	since time.Duration
+	gate  []replay.Rule
+}
+
+// try replays the runs of the last while through a policy that is not current
+// yet, within bounds.
+func (h *Host) try(ctx context.Context, p *policy, c check) (*replay.Summary, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, trialTime, fault.New(fault.Limit, "the replay took longer than %s", trialTime))
+	defer cancel()
+	listed, err := listRuns(ctx, h.store, time.Now().Add(-c.since), trialRuns)
+	if err != nil {
+		return nil, err
+	}
+	t, end, err := target(p)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	if p.asks {
+		t.People = newPeople(p.actions, nil)
+	}
+	return replay.All(ctx, t, len(listed), trialAtOnce, func(ctx context.Context, i int) (*run.Recorded, error) {
+		report, err := run.Inspect(ctx, logs{h.store}, listed[i].Run)
+		if err != nil {
+			return nil, err
+		}
+		return run.ReadRecorded(report)
+	}, c.gate)
+}
