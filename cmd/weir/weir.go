@@ -83,7 +83,7 @@ func commands() []command {
 			"weir conform --url http://127.0.0.1:8000 --key @key.txt --dir . --ask 'Show me my open tickets.'", (*weir).conform},
 		{"version", "[--json]", "print the versions of the program and of what it speaks",
 			"weir version", (*weir).version},
-	}, append(logCommands(), agentvCommands()...)...)
+	}, append(append(logCommands(), agentvCommands()...), compareCommands()...)...)
 }
 
 // run finds the command and returns the exit code.
