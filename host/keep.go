@@ -88,7 +88,8 @@ func (h *Host) newKeeper() error {
 		Alone:      h.cfg.Store.Alone(),
 		Park:       h.cfg.Approvals.OnDisconnect == config.DisconnectPark,
 		MaxPending: h.cfg.Approvals.MaxPending, MaxPerUser: h.cfg.Run.MaxPerUser, KeepEvents: h.cfg.Run.KeepEvents,
-		Note: h.lease, Tracer: h.tracer, Reached: h.reached, Logger: h.log,
+		Digests: h.cfg.Store.Content == config.ContentDigest,
+		Note:    h.lease, Tracer: h.tracer, Reached: h.reached, Logger: h.log,
 	})
 	return nil
 }

@@ -94,6 +94,8 @@ type KeeperOptions struct {
 	Lease time.Duration
 	// Note is what the replica's lease says; default an empty object.
 	Note func() []byte
+	// Digests is [Options].Digests for the records that a keeper appends.
+	Digests bool
 	// Reached is [Options].Reached for the records that a keeper appends: what
 	// became of a question, and the end of a run that waited.
 	Reached func(record string)
@@ -461,7 +463,7 @@ func (k *Keeper) open(ctx context.Context, run string) (*journal, *past, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	j.now, j.reached = k.opts.Now, k.opts.Reached
+	j.now, j.reached, j.digests = k.opts.Now, k.opts.Reached, k.opts.Digests
 	p, err := j.question(ctx, k.log)
 	if err != nil {
 		return nil, nil, err

@@ -28,8 +28,8 @@ type Options struct {
 	InputDecision, OutputDecision string
 	// Trim keeps the turns that count; nil keeps all.
 	Trim func([]abi.Turn) []abi.Turn
-	// Digests keeps no payload of a record after the run's end, only their
-	// digests.
+	// Digests keeps no payload of a record after the run's end but those without
+	// any text, only their digests.
 	Digests bool
 	// AskTimeout is how long a person has for an answer, 600 s by default.
 	AskTimeout time.Duration
