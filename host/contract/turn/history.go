@@ -54,7 +54,7 @@ func rebuild(q *request) (turns []abi.Turn, past []run.Exchange) {
 				}
 				open, past = false, nil
 			case len(a.calls) > 0 && open:
-				past = append(past, run.Exchange{Text: a.text, Calls: a.calls})
+				past = append(past, run.Exchange{Text: a.said(), Calls: a.calls})
 				asked = &past[len(past)-1]
 			}
 		case roleEnvironment:
@@ -109,6 +109,18 @@ func readAction(raw []byte) action {
 		}
 	}
 	return a
+}
+
+// said is the text beside calls, unless it is ours.
+func (a *action) said() string {
+	names := make([]string, len(a.calls))
+	for i, c := range a.calls {
+		names[i] = c.Name
+	}
+	if a.text == calling(names) {
+		return ""
+	}
+	return a.text
 }
 
 func appendCall(calls []abi.ToolCall, m map[string][]byte, name, otherName, params, otherParams string) []abi.ToolCall {

@@ -215,15 +215,18 @@ func (r *reply) summary() string {
 	if strings.TrimSpace(r.text) != "" {
 		return r.text
 	}
-	return "Calling " + r.names() + "."
+	return calling(r.names())
 }
 
-func (r *reply) names() string {
+// calling is the summary of calls beside which the model said nothing.
+func calling(names []string) string { return "Calling " + strings.Join(names, ", ") + "." }
+
+func (r *reply) names() []string {
 	names := make([]string, len(r.calls))
 	for i, c := range r.calls {
 		names[i] = c.Tool
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // appendMetadata writes who answers and where in the run's hierarchy (PHASE,
@@ -240,7 +243,7 @@ func (h *Handler) appendMetadata(b []byte, r *reply) []byte {
 	act, step := r.action, "answer"
 	switch r.action {
 	case actionCall, actionCalls:
-		act, step = r.action+" "+r.names(), "propose"
+		act, step = r.action+" "+strings.Join(r.names(), ", "), "propose"
 	case actionPause:
 		step = "ask"
 	case actionProcessing:

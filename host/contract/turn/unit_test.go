@@ -241,6 +241,20 @@ func TestForkedHistory(t *testing.T) {
 	}
 }
 
+// What we said in the model's place is not taken for the model's when it comes
+// back.
+func TestOwnSummary(t *testing.T) {
+	for summary, want := range map[string]string{"Calling a.": "", "Calling b.": "Calling b.", "I look": "I look"} {
+		q, err := decodeRequest([]byte(`{"task_description":"1","history":[{"role":"user","content":"q"},{"role":"agent","content":{"action":"call_tool","tool_name":"a","summary":"`+summary+`"}}]}`), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, past := rebuild(q); len(past) != 1 || past[0].Text != want {
+			t.Errorf("%s: %+v, want %q", summary, past, want)
+		}
+	}
+}
+
 // A harness that goes on to another node leaves what waits behind.
 func TestNextNode(t *testing.T) {
 	e := newEngine()
