@@ -78,7 +78,7 @@ func TestRefusesToStart(t *testing.T) {
 		"interactive and secret":       {setup: setup{env: map[string]string{"HITL_ENABLE_INTERACTIVE": "true", "HITL_APPROVAL_SECRET": approval}}, want: []string{"HITL_ENABLE_INTERACTIVE"}},
 		"declared alone":               {setup: setup{config: edit("enabled = false", "enabled = true")}, want: []string{"HITL_APPROVAL_SECRET"}},
 		"declared and secret":          {setup: setup{config: edit("enabled = false", "enabled = true"), env: map[string]string{"HITL_APPROVAL_SECRET": approval}}, want: []string{"HITL_ENABLE_INTERACTIVE"}},
-		"all, which comes later":       {setup: setup{config: edit("enabled = false", "enabled = true"), env: map[string]string{"HITL_APPROVAL_SECRET": approval, "HITL_ENABLE_INTERACTIVE": "1"}}, want: []string{"this version"}},
+		"approvals are on":             {setup: setup{config: edit("enabled = false", "enabled = true"), env: map[string]string{"HITL_APPROVAL_SECRET": approval, "HITL_ENABLE_INTERACTIVE": "1"}}},
 		"bad regex":                    {setup: setup{config: edit(`'''\bAKIA[0-9A-Z]{16}\b'''`, `'''\bAKIA[0-9'''`)}, want: []string{"plugin output-secrets: configure:"}},
 		"no pattern":                   {setup: setup{config: func(c string) string { return withoutPatterns(t, c) }}, want: []string{"plugin output-secrets: configure:"}},
 		"unknown entity":               {setup: setup{config: edit(`"US_SSN"`, `"SHOE_SIZE"`)}, want: []string{"plugin output-pii: configure:", "entities: [6]: unknown entity, expected one of"}},
