@@ -83,6 +83,14 @@ func TestAgentVIsGuarded(t *testing.T) {
 	if blocked["action"] != "final_answer" || !strings.Contains(fmt.Sprint(blocked["summary"]), "I'm sorry") {
 		t.Errorf("the input guards: %v", blocked)
 	}
+	for _, canary := range []string{"marcus.lee", "renee.castillo", "What time", userID, serviceKey} {
+		if strings.Contains(w.log.String(), canary) {
+			t.Errorf("the log holds %q:\n%s", canary, w.log)
+		}
+	}
+	if !strings.Contains(w.log.String(), "policy loaded") { // the control: there is a log
+		t.Error("nothing was logged")
+	}
 }
 
 // DECISIONS 7, FAULTS A1: require_approval is a pause, also where no action is

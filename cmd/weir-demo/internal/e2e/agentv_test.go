@@ -85,6 +85,10 @@ func TestAgentV(t *testing.T) {
 				}
 				mustPass(t, evaluate(t, nil, scenario, "--agent", "http://"+w.host.TurnAddr().String()+"/execute_task", "--payload", payload))
 			}
+			c := launch(t, map[string]string{"NAT_GATEWAY_API_KEY": serviceKey}, nil, "conform", "--url", w.url, "--spec", "agentv", "--ask", "Use get_time.")
+			if code := c.wait(t, time.Minute); code != 0 || !strings.Contains(c.stdout.String(), "resume") {
+				t.Errorf("conform: code %d\n%s%s", code, c.stdout, c.stderr)
+			}
 			if status, body := w.post(t, "GET", "/version", ""); status != 200 || !strings.Contains(body, `"tool_dna_hash":"`) {
 				t.Errorf("/version: %d %s", status, body)
 			}
