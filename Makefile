@@ -23,7 +23,7 @@ RACED ?= ./host/...
 PLUGINS := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard plugins/*/plugin.go)))))
 WASM := GOOS=wasip1 GOARCH=wasm $(GO) build -buildmode=c-shared -trimpath -ldflags='-s -w'
 
-.PHONY: help build plugins demo test race image conform bench soak baseline check fuzz kit clean $(PLUGINS:%=plugin-%)
+.PHONY: help build plugins demo compare test race image conform bench soak baseline check fuzz kit clean $(PLUGINS:%=plugin-%)
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -42,6 +42,9 @@ $(PLUGINS:%=plugin-%): plugin-%:
 
 demo: build ## run four conversations against the agent, without a network or keys
 	bin/weir-demo
+
+compare: build ## compare the agent with itself without guardrails; the report is bin/compare/report.html
+	bin/weir-demo --compare bin/compare -- --gate
 
 # -count=1, because modules are built by tests and the go command does not know
 # that their sources are a test's input.

@@ -87,6 +87,13 @@ var rules = []rule{
 		}),
 	},
 	{
+		name:   "the comparison knows no agent",
+		reason: "it compares ours with others by the contract alone; what it shared with ours would be measured with our own measure",
+		breach: imports("cmd/weir/internal/compare", func(_ source, imp string) bool {
+			return !under(imp, "weir") || under(imp, "weir/cmd/weir/internal/compare") || imp == "weir/abi/strictjson"
+		}),
+	},
+	{
 		name:   "the engine knows no library",
 		reason: "a run is replayed and tested from its log alone, which no client and no transport may get into",
 		breach: imports("host/run", func(s source, imp string) bool {
@@ -234,7 +241,8 @@ func TestLayoutNotices(t *testing.T) {
 		"host/dna/bad.go":              `import "weir/host/fault"`,
 		"host/model/dna.go":            `import "weir/host/dna"`,
 
-		"cmd/weir/internal/agentv/bad.go": `import "weir/host/contract/turn"`,
+		"cmd/weir/internal/agentv/bad.go":         `import "weir/host/contract/turn"`,
+		"cmd/weir/internal/compare/client/bad.go": `import "weir/host/contract/stream/consumer"`,
 		// allowed
 		"abi/good.go":                       `import "weir/abi/strictjson"`,
 		"abi/strictjson/good.go":            `import "math"`,
@@ -245,6 +253,7 @@ func TestLayoutNotices(t *testing.T) {
 		"host/contract/turn/good.go":        "import (\n\"weir/host/run\"\n\"weir/host/dna\"\n)",
 		"host/dna/good.go":                  `import "weir/abi/strictjson"`,
 		"cmd/weir/internal/agentv/good.go":  "import (\n\"weir/host/dna\"\n\"weir/cmd/weir/internal/agentv/judge\"\n)",
+		"cmd/weir/internal/compare/good.go": "import (\n\"weir/abi/strictjson\"\n\"weir/cmd/weir/internal/compare/stat\"\n)",
 		"cmd/weir-demo/main.go":             `import "weir/cmd/weir-demo/internal/tickets"`,
 		"cmd/weir-demo/sql.go":              "import (\n\"database/sql\"\n\"modernc.org/sqlite\"\n)",
 		"host/contract/stream/http.go":      `import "github.com/gofiber/fiber/v2"`,
@@ -273,6 +282,7 @@ func TestLayoutNotices(t *testing.T) {
 		"host/dna/bad.go: digests stand alone",
 		"host/model/dna.go: host packages do not know each other",
 		"cmd/weir/internal/agentv/bad.go: the harness knows no agent",
+		"cmd/weir/internal/compare/client/bad.go: the comparison knows no agent",
 		"host/run/bad.go: the engine knows no library",
 		"host/approval/bad.go: approvals are rules",
 		"host/guard/bad.go: guards know the matcher only",

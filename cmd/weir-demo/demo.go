@@ -27,6 +27,9 @@ type demo struct {
 	key     string // its service key
 	desk    gateway.Desk
 	stops   []func()
+
+	twins   [2]string // addresses of a comparison's agents
+	twinKey string
 }
 
 // start brings up the desk, the model and the agent, and waits for the agent.

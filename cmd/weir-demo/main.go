@@ -43,6 +43,7 @@ type settings struct {
 	tickets string
 	serve   bool
 	command []string // in place of the conversations
+	compare string   // folder of a comparison's report
 	verbose bool
 	wait    time.Duration
 	colour  bool
@@ -58,6 +59,7 @@ func parse(args []string, stdout, stderr io.Writer) (settings, error) {
 	f.StringVar(&s.tickets, "tickets", "", "keep the tickets in this SQLite file; without it they go when the demo ends")
 	f.BoolVar(&s.serve, "serve", false, "keep everything running and print a curl line")
 	exec := f.Bool("exec", false, "run the command that follows in place of the conversations: {url} is the agent's address, NAT_GATEWAY_API_KEY its key")
+	f.StringVar(&s.compare, "compare", "", "compare the agent with itself without guardrails in place of the conversations, and write the report into this folder; what follows goes to weir compare")
 	f.BoolVar(&s.verbose, "verbose", false, "show the agent's log")
 	f.DurationVar(&s.wait, "wait", 2*time.Minute, "how long the agent may take to be ready; the first start compiles the plugins")
 	if err := f.Parse(args); err != nil {
@@ -68,6 +70,8 @@ func parse(args []string, stdout, stderr io.Writer) (settings, error) {
 			fmt.Fprintln(stderr, "weir-demo: expected a command after --exec")
 			return s, errors.New("no command")
 		}
+	} else if s.compare != "" {
+		s.command = f.Args()
 	} else if f.NArg() > 0 {
 		fmt.Fprintf(stderr, "weir-demo: unexpected argument %q\n", f.Arg(0))
 		return s, errors.New("unexpected argument")
@@ -103,6 +107,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	if err != nil {
 		return 2
+	}
+	if s.compare != "" {
+		return comparison(ctx, s, stdout, stderr)
 	}
 	d, err := start(ctx, s, stdout, stderr)
 	if err != nil {

@@ -191,8 +191,9 @@ func (r *Result) summarize(suites []suite.Suite, seed uint64) {
 		latency, first := times(r.Cases, side)
 		*r.Latency.side(side), *r.First.side(side) = stat.Summarize(latency), stat.Summarize(first)
 	}
-	r.LatencyGap = stat.Paired(gaps(r.Cases, latencyOf), seed)
-	r.FirstGap = stat.Paired(gaps(r.Cases, firstOf), seed)
+	alike := slices.DeleteFunc(slices.Clone(r.Cases), func(c CaseResult) bool { return !c.alike() })
+	r.LatencyGap = stat.Paired(gaps(alike, latencyOf), seed)
+	r.FirstGap = stat.Paired(gaps(alike, firstOf), seed)
 }
 
 func (r *Result) suite(s suite.Suite, seed uint64) SuiteResult {
@@ -208,7 +209,8 @@ func (r *Result) suite(s suite.Suite, seed uint64) SuiteResult {
 	}
 	sr.RequiredValue, sr.Passed = sr.B.Metrics[sr.RequiredMetric], sr.B.Passed
 	sr.Difference = stat.Paired(gaps(cases, scoreOf), seed)
-	sr.LatencyGap = stat.Paired(gaps(cases, latencyOf), seed)
+	alike := slices.DeleteFunc(cases, func(c CaseResult) bool { return !c.alike() })
+	sr.LatencyGap = stat.Paired(gaps(alike, latencyOf), seed)
 	return sr
 }
 
@@ -252,6 +254,21 @@ func times(cases []CaseResult, i int) (latency, first []float64) {
 		}
 	}
 	return latency, first
+}
+
+// alike tells whether both agents let the case pass to its end, or both stopped
+// it: a refusal is fast, so times of other cases say nothing about speed.
+func (c *CaseResult) alike() bool {
+	stops := func(trials []Trial) (stopped, whole bool) {
+		for _, t := range trials {
+			cut := t.Blocked || t.Output["blocked"] == true
+			stopped, whole = stopped || cut, whole || !cut
+		}
+		return stopped, whole
+	}
+	stoppedA, wholeA := stops(c.A)
+	stoppedB, wholeB := stops(c.B)
+	return stoppedA == stoppedB && wholeA == wholeB
 }
 
 func latencyOf(t Trial) float64 { return t.Latency }

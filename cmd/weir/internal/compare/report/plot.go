@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"weir/cmd/weir/internal/compare"
 )
@@ -13,6 +14,7 @@ import (
 // forestPlot is the difference of every suite with its interval.
 type forestPlot struct {
 	Width, Height, Zero float64
+	Base                float64 // where the scale begins
 	Left, Right         float64
 	Rows                []forestRow
 	Ticks               []tick
@@ -33,7 +35,7 @@ type tick struct {
 const (
 	plotWidth = 640
 	labels    = 110 // space for the names on the left
-	margin    = 16
+	margin    = 34
 )
 
 func forest(r *compare.Result) forestPlot {
@@ -41,7 +43,7 @@ func forest(r *compare.Result) forestPlot {
 	scale := func(v float64) float64 { return p.Left + (v+1)/2*(p.Right-p.Left) }
 	p.Zero = scale(0)
 	for _, v := range []float64{-1, -0.5, 0, 0.5, 1} {
-		p.Ticks = append(p.Ticks, tick{scale(v), signed(v)})
+		p.Ticks = append(p.Ticks, tick{scale(v), strings.TrimSuffix(signed(v), ".0")})
 	}
 	for i, s := range r.Suites {
 		if s.Difference.Pairs == 0 {
@@ -52,7 +54,8 @@ func forest(r *compare.Result) forestPlot {
 			Decided: s.Difference.Decided, Text: interval(s.Difference),
 		})
 	}
-	p.Height = 28 + 34*float64(len(r.Suites)) + 24
+	p.Base = 28 + 34*float64(len(r.Suites))
+	p.Height = p.Base + 24
 	return p
 }
 
@@ -73,7 +76,7 @@ func curves(r *compare.Result, first bool) curvePlot {
 		return p.Left + (math.Log(v)-math.Log(low))/(math.Log(high)-math.Log(low))*(p.Right-p.Left)
 	}
 	y := func(share float64) float64 { return p.Bottom - share*(p.Bottom-p.Top) }
-	for _, share := range []float64{0, 0.25, 0.5, 0.75, 0.95, 1} {
+	for _, share := range []float64{0, 0.25, 0.5, 0.75, 1} {
 		p.Levels = append(p.Levels, tick{y(share), strconv.Itoa(int(math.Round(100*share))) + " %"})
 	}
 	for decade := math.Floor(math.Log10(low)); decade <= math.Ceil(math.Log10(high)); decade++ {
