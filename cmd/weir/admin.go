@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"slices"
@@ -12,10 +14,28 @@ import (
 	"weir/host/admin"
 	"weir/host/config"
 	"weir/host/fault"
+	folded "weir/host/run/replay"
 )
 
 func (w *weir) adminReload(ctx context.Context, args []string) int {
-	return w.admin(ctx, "admin reload", args, (*admin.Client).Reload)
+	var replay time.Duration
+	var gate string
+	flags := func(f *flag.FlagSet) {
+		f.DurationVar(&replay, "replay", 0, "swap only if replaying the runs that began in this last while passes --gate")
+		f.StringVar(&gate, "gate", "", "rules as of `weir replay`")
+	}
+	return w.adminWith(ctx, "admin reload", args, flags, func(c *admin.Client, ctx context.Context) (admin.Reply, error) {
+		rules, err := folded.ParseGate(gate)
+		switch {
+		case err != nil:
+			return admin.Reply{}, err
+		case replay == 0 && gate == "":
+			return c.Reload(ctx)
+		case replay <= 0 || len(rules) == 0:
+			return admin.Reply{}, fault.New(fault.Invalid, "expected --replay with a duration and --gate with rules, together")
+		}
+		return c.ReloadIf(ctx, replay, gate)
+	})
 }
 
 func (w *weir) adminRollback(ctx context.Context, args []string) int {
@@ -29,7 +49,13 @@ func (w *weir) adminStatus(ctx context.Context, args []string) int {
 // admin asks the listener that the configuration names, with the key of the
 // environment.
 func (w *weir) admin(ctx context.Context, name string, args []string, ask func(*admin.Client, context.Context) (admin.Reply, error)) int {
+	return w.adminWith(ctx, name, args, func(*flag.FlagSet) {}, ask)
+}
+
+// adminWith is admin for a command with flags of its own.
+func (w *weir) adminWith(ctx context.Context, name string, args []string, more func(*flag.FlagSet), ask func(*admin.Client, context.Context) (admin.Reply, error)) int {
 	f := w.flags(name)
+	more(f)
 	path := f.String("config", "", "agent.toml; wins over AGENT_CONFIG_PATH")
 	asJSON := f.Bool("json", false, "print the listener's answer as one JSON object")
 	if _, code, ok := w.parse(f, args, 0); !ok {
@@ -77,6 +103,9 @@ func (w *weir) printReply(name string, r admin.Reply) {
 	}
 	if r.Outcome != "" {
 		fmt.Fprintf(w.stdout, "%s\n", r.Outcome)
+	}
+	if s := new(folded.Summary); len(r.Replay) > 0 && json.Unmarshal(r.Replay, s) == nil {
+		w.printReplay(s)
 	}
 	printStatus(w.stdout, r.Status)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -63,8 +64,8 @@ func commands() []command {
 			"weir plugin list", (*weir).pluginList},
 		{"lock", "[--config FILE] [--tools] [--check] [--json]", "write agent.lock: the digests of modules and prompts, and with --tools of the tools at the MCP server",
 			"weir lock --tools", (*weir).lock},
-		{"admin reload", "[--config FILE] [--json]", "have a running host read its policy again and make it current",
-			"weir admin reload", (*weir).adminReload},
+		{"admin reload", "[--config FILE] [--replay 24h --gate RULES] [--json]", "have a running host read its policy again and make it current, or only if replaying the runs of a while through it passes a gate",
+			`weir admin reload --replay 24h --gate "block->allow=0"`, (*weir).adminReload},
 		{"admin rollback", "[--config FILE] [--json]", "have a running host go back to the previous policy",
 			"weir admin rollback", (*weir).adminRollback},
 		{"admin status", "[--config FILE] [--json]", "say which policy is active, which is wanted and why they differ; exit code 1 when they do",
@@ -83,7 +84,7 @@ func commands() []command {
 			"weir conform --url http://127.0.0.1:8000 --key @key.txt --dir . --ask 'Show me my open tickets.'", (*weir).conform},
 		{"version", "[--json]", "print the versions of the program and of what it speaks",
 			"weir version", (*weir).version},
-	}, append(append(logCommands(), agentvCommands()...), compareCommands()...)...)
+	}, slices.Concat(logCommands(), agentvCommands(), compareCommands(), replayCommands())...)
 }
 
 // run finds the command and returns the exit code.
@@ -154,7 +155,7 @@ func (w *weir) parse(f *flag.FlagSet, args []string, operands int) ([]string, in
 		rest = append(rest, f.Arg(0))
 		args = f.Args()[1:]
 	}
-	if len(rest) != operands && !(operands == optional && len(rest) <= 1) {
+	if operands != several && len(rest) != operands && !(operands == optional && len(rest) <= 1) {
 		expected := strconv.Itoa(operands)
 		if operands == optional {
 			expected = "at most 1"
@@ -166,8 +167,11 @@ func (w *weir) parse(f *flag.FlagSet, args []string, operands int) ([]string, in
 	return rest, exitOK, true
 }
 
-// optional as a number of operands is none or one.
-const optional = -1
+// optional as a number of operands is none or one, several any number.
+const (
+	optional = -1
+	several  = -2
+)
 
 // printJSON prints a value as one line.
 func (w *weir) printJSON(v any) int {

@@ -103,6 +103,7 @@ func killAt(t *testing.T, point string) {
 		t.Errorf("%d model calls before, %d after", calls, n)
 	}
 	noSecrets(t, "stderr", first.proc.stderr.String()+second.proc.stderr.String())
+	o.replays(t, l.id)
 }
 
 // holdsTo checks what must be true in the end, wherever the process died.

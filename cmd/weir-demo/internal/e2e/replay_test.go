@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -183,4 +184,165 @@ func another(t testing.TB, path string, edit func(string) string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// run returns the result of the run whose question begins so.
+func result(t testing.TB, s *replay.Summary, runs []*run.Recorded, blocked bool, text string) *replay.Result {
+	t.Helper()
+	for i, rec := range runs {
+		last := len(rec.Turns) - 1
+		if blocked && rec.State == run.Blocked || last >= 0 && strings.HasPrefix(rec.Turns[last].Content, text) && !blocked {
+			return s.Results[i]
+		}
+	}
+	t.Fatalf("no run of %q", text)
+	return nil
+}
+
+func has(r *replay.Result, kind, stage string) bool {
+	return slices.ContainsFunc(r.Changes, func(c replay.Change) bool { return c.Kind == kind && c.Stage == stage })
+}
+
+func open(r *replay.Result, was, stage string) bool {
+	return slices.ContainsFunc(r.Unanswered, func(u replay.Unanswered) bool { return u.Was == was && u.Stage == stage })
+}
+
+// A policy that was weakened on purpose does not pass, whether the recording
+// shows that or only cannot rule it out; a stricter one shows whom it blocks.
+func TestReplayAnotherGeneration(t *testing.T) {
+	r := record(t, "backend = \"memory\"")
+	r.talk(t)
+	runs := r.runs(t)
+	const pii, secret = "Show ticket TKT-GR-PII", "Show ticket TKT-GR-REGEX"
+	for _, tc := range []struct {
+		name     string
+		old, new string
+		gate     string // is not passed
+		passes   string
+		check    func(t *testing.T, s *replay.Summary) bool
+	}{
+		{"fewer masks", "  \"EMAIL_ADDRESS\",\n", "", "mask->none=0", "block->allow=0", func(t *testing.T, s *replay.Summary) bool {
+			r := result(t, s, runs, false, pii)
+			return r.Status == replay.StatusUnanswerable && open(r, replay.WasMask, replay.StageOutput)
+		}},
+		{"no masks", "[plugins.output-pii]\n", "[plugins.output-pii]\nmode = \"monitor\"\n", "mask->none=0", "block->allow=0", func(t *testing.T, s *replay.Summary) bool {
+			r := result(t, s, runs, false, pii)
+			return has(r, replay.MaskNone, replay.StageOutput) && len(r.Unanswered) == 0
+		}},
+		{"no cut", "[plugins.output-secrets]\n", "[plugins.output-secrets]\nmode = \"monitor\"\n", "block->allow=0", "mask->none=0", func(t *testing.T, s *replay.Summary) bool {
+			return has(result(t, s, runs, false, secret), replay.BlockAllow, replay.StageOutput)
+		}},
+		{"fewer critical patterns", "name = \"prompt_injection\"\nexpr = '''", "name = \"prompt_injection\"\nexpr = '''never said and ", "block->allow=0", "allow->block=0,mask->none=0",
+			func(t *testing.T, s *replay.Summary) bool {
+				return open(result(t, s, runs, true, ""), replay.WasBlock, replay.StageInput)
+			}},
+		{"a stricter screen", "name = \"prompt_injection\"\nexpr = '''", "name = \"histories\"\nexpr = '''history for all'''\n\n[[plugins.input-screen.config.critical_patterns]]\nname = \"prompt_injection\"\nexpr = '''",
+			"allow->block<=1%", "mask->none=0,allow->block<=12%", func(t *testing.T, s *replay.Summary) bool {
+				r := result(t, s, runs, false, "Show the history for all")
+				return has(r, replay.AllowBlock, replay.StageInput) && r.First.Stage == replay.StageInput && has(r, replay.Text, replay.StageOutput)
+			}},
+		{"stricter output", "{16}\\b''',\n", "{16}\\b''',\n  '''castillo''',\n", "allow->block=0", "block->allow<=100%", func(t *testing.T, s *replay.Summary) bool {
+			return has(result(t, s, runs, false, "Show me my open tickets"), replay.AllowBlock, replay.StageOutput)
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			path := another(t, r.path, func(c string) string { return replace(t, c, tc.old, tc.new) })
+			s := through(t, path, r.lookup, runs, tc.gate)
+			if s.Passed() || s.Failed() == "" {
+				t.Errorf("the gate %s is passed", tc.gate)
+			}
+			if !tc.check(t, s) {
+				body, _ := json.MarshalIndent(s, "", " ")
+				t.Errorf("%s", body)
+			}
+			if s := through(t, path, r.lookup, runs, tc.passes); !s.Passed() {
+				t.Errorf("the gate %s is not passed: %s", tc.passes, s.Failed())
+			}
+		})
+	}
+	t.Run("another prompt", func(t *testing.T) {
+		path := another(t, r.path, func(c string) string { return c })
+		write(t, filepath.Join(filepath.Dir(path), "prompts", "system.md"), []byte("You are somebody else.\n"))
+		s := through(t, path, r.lookup, runs, "unanswerable=0")
+		got := result(t, s, runs, false, pii)
+		if s.Passed() || got.Status != replay.StatusUnanswerable || !open(got, replay.WasAllow, replay.StageModel) || got.Answered >= got.Items {
+			t.Errorf("a model call that was never made: %+v", got)
+		}
+		if blocked := result(t, s, runs, true, ""); blocked.Status != replay.StatusSame {
+			t.Errorf("a question that never got to the model: %+v", blocked)
+		}
+	})
+}
+
+// A reload that depends on a gate leaves the policy that is active where the
+// gate is not passed, and says the counts.
+func TestReloadIfReplayPasses(t *testing.T) {
+	r := record(t, "backend = \"memory\"")
+	for _, question := range []string{"Show me my open tickets.", "Show ticket TKT-GR-PII and quote its complete description exactly."} {
+		r.ask(t, user(question))
+	}
+	before := r.host.Status().Active.Generation
+	shipped, err := os.ReadFile(r.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(config string, since time.Duration, gate string) (admin.Reply, replay.Summary) {
+		t.Helper()
+		write(t, r.path, []byte(config))
+		reply, err := r.admin.ReloadIf(t.Context(), since, gate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s replay.Summary
+		if len(reply.Replay) > 0 {
+			if err := json.Unmarshal(reply.Replay, &s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return reply, s
+	}
+	weak := replace(t, string(shipped), "[plugins.output-pii]\n", "[plugins.output-pii]\nmode = \"monitor\"\n")
+	reply, s := ask(weak, time.Hour, "mask->none=0")
+	if reply.Outcome != host.OutcomeFailed || s.Replayed != 2 || s.Kinds[replay.MaskNone] != 1 ||
+		!strings.Contains(reply.Error, "does not pass the gate: mask->none=0 is broken by 1 of 2 runs") {
+		t.Errorf("%s %q %+v", reply.Outcome, reply.Error, s)
+	}
+	if st := r.host.Status(); st.Active.Generation != before || st.LastError == nil || st.InSync || st.Swaps != 0 {
+		t.Errorf("%+v", st)
+	}
+	if a := r.ask(t, user("Show ticket TKT-GR-PII and quote its complete description exactly.")); !strings.Contains(a.text(), "<EMAIL_ADDRESS>") {
+		t.Errorf("the active policy masks no more: %s", a.text())
+	}
+	if reply, _ := ask(weak, time.Nanosecond, "mask->none=0"); reply.Outcome != host.OutcomeFailed || !strings.Contains(reply.Error, "no run could be replayed") {
+		t.Errorf("an empty record passes: %s %q", reply.Outcome, reply.Error)
+	}
+	if reply, _ := ask(weak, time.Hour, "mask->some=0"); reply.Outcome != host.OutcomeFailed || !strings.Contains(reply.Error, "expected one of") {
+		t.Errorf("%s %q", reply.Outcome, reply.Error)
+	}
+	same := replace(t, string(shipped), "[plugins.output-pii]\n", "[plugins.output-pii]\nfuel = 3000000000\n")
+	if reply, s = ask(same, time.Hour, "changed=0,unanswerable=0"); reply.Outcome != host.OutcomeSwapped || s.Same != 3 || s.Generation == before {
+		t.Errorf("%s %q %+v", reply.Outcome, reply.Error, s)
+	}
+	if r.host.Status().Active.Generation != s.Generation {
+		t.Error("what was tried is not what is active")
+	}
+}
+
+// replays checks that the run's own generation does the same again, from the
+// store of an office whose hosts have ended.
+func (o *office) replays(t testing.TB, ids ...string) {
+	t.Helper()
+	var runs []*run.Recorded
+	for _, id := range ids {
+		report, err := o.lookInto(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec, err := run.ReadRecorded(report)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, rec)
+	}
+	unchanged(t, through(t, o.path, o.lookup, runs, ""), len(ids))
 }
