@@ -17,7 +17,7 @@ type row struct {
 // must come from one benchmark that takes them in turn (host/benchtest).
 func table() []row {
 	var rows []row
-	for _, part := range [][]row{callRows(), extismRows(), stateRows(), meterRows(), hostRows(), streamRows(), telemetryRows()} {
+	for _, part := range [][]row{callRows(), extismRows(), stateRows(), meterRows(), hostRows(), approvalRows(), streamRows(), telemetryRows()} {
 		rows = append(rows, part...)
 	}
 	return rows
@@ -93,6 +93,25 @@ func hostRows() []row {
 		{"swap-mixed", "  that named not exactly one generation", swaps, "mixed", 0, requests, atMost(0)},
 		{"swap-heap", "  heap at the end / after half of the swaps", swaps, "x-heap", 0, ratio, atMost(1.25)},
 		{"swap-goroutines", "  goroutines at the end / after half", swaps, "x-goroutines", 0, ratio, atMost(1.25)},
+	}
+}
+
+// approvalRows: runs that wait for a person, and what their log costs others.
+func approvalRows() []row {
+	e2e := func(name, time, quick string) bench {
+		return bench{pkg: "cmd/weir-demo/internal/e2e", name: name, time: time, quick: quick}
+	}
+	parked := e2e("Parked", "5000x", "200x")
+	resume, cost := e2e("Resume", "5x", "1x"), e2e("LogCost", "30x", "3x")
+	same, other := e2e("Answer/same", "60x", "5x"), e2e("Answer/other", "60x", "5x")
+	return []row{
+		{"parked", "approval that waits, with its open stream", parked, "KiB-parked", 0, kibibytes, atMost(64)},
+		{"parked-unanswered", "  of 5,000, those that could not be answered", parked, "unanswered", 0, requests, atMost(0)},
+		{"resume", "kill -9: from ready to the next question", resume, "s-p50", 0, seconds, atMost(1)},
+		{"log-cost", "runs that never wait: jetstream / memory, throughput", cost, "x-throughput", 0, ratio, atLeast(0.9)},
+		{"log-runs", "  runs with jetstream", cost, "runs/s", 0, runRate, bound{}},
+		{"answer-same", "answer to the next question, same replica, p50", same, "ms-p50", 0, millis, atMost(20)},
+		{"answer-other", "  another replica of three, p50", other, "ms-p50", 0, millis, atMost(60)},
 	}
 }
 

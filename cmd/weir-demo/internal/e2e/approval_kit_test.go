@@ -16,6 +16,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -241,11 +243,17 @@ const diesAt = "WEIR_E2E_DIES_AT"
 // doomed starts a host that dies there.
 func (o *office) doomed(t testing.TB, point string) *replica {
 	t.Helper()
+	return o.bare(t, point, nil)
+}
+
+// bare starts a host in this test's own program.
+func (o *office) bare(t testing.TB, point string, stdin io.Reader) *replica {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return attend(t, spawn(t, exec.Command(self), o.environment(map[string]string{diesAt: point, "AGENT_CONFIG_PATH": o.path}), nil))
+	return attend(t, spawn(t, exec.Command(self), o.environment(map[string]string{diesAt: point, "AGENT_CONFIG_PATH": o.path}), stdin))
 }
 
 // serveUntil is the doomed program.
@@ -254,6 +262,7 @@ func serveUntil(point string) int {
 	left, _ := strconv.Atoi(number)
 	var mu sync.Mutex
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	go weigh()
 	err := host.Serve(context.Background(), host.Options{Env: os.LookupEnv, Logger: log,
 		Started: func(addr net.Addr) { log.Info("listening", "address", addr.String()) },
 		Reached: func(record string) {
@@ -270,6 +279,22 @@ func serveUntil(point string) int {
 		}})
 	log.Error("the host ended", "error", err)
 	return 3
+}
+
+// weigh answers each line on the standard input with the memory that the
+// process has, once nothing in it is garbage.
+func weigh() {
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		runtime.GC() // twice: what a finalizer held goes with the second
+		debug.FreeOSMemory()
+		status, _ := os.ReadFile("/proc/self/status")
+		_, after, _ := strings.Cut(string(status), "VmRSS:")
+		fields := strings.Fields(after)
+		if len(fields) == 0 {
+			fields = []string{"0"}
+		}
+		_, _ = os.Stdout.WriteString(fields[0] + "\n") // KiB
+	}
 }
 
 // question is what a person is asked on the wire.
