@@ -21,8 +21,9 @@ func BenchmarkParked(b *testing.B) {
 	defer ask.Close()
 	many := strconv.Itoa(b.N + 100)
 	o := newOffice(b, officeSetup{setup: setup{only: []string{"react"}, config: func(c string) string {
+		c = replace(b, c, "\nmax_per_user = 256 ", "\nmax_per_user = "+many+" ")
 		return replace(b, c, "\n[server]\n", "\n[server]\nmax_runs = "+many+"\n")
-	}}, modes: "max_pending = " + many, runs: "max_per_user = " + many})
+	}}, modes: "max_pending = " + many})
 	w := o.bare(b, "never#1", stdin)
 	weight := func() int {
 		before := w.proc.stdout.String()

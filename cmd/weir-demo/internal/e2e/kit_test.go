@@ -86,6 +86,7 @@ func deployment(t testing.TB, edit func(string) string, extra map[string][]byte)
 	config = replace(t, config, "[server]\n", "[server]\ndrain = \"300ms\"\n")
 	config = replace(t, config, "# connect_attempts = 15 ", "connect_attempts = 2")
 	config = replace(t, config, "# connect_interval = \"2s\"", "connect_interval = \"10ms\"")
+	config = replace(t, config, "# max_per_user = 64 ", "max_per_user = 256 ") // everybody here is one user
 	if edit != nil {
 		config = edit(config)
 	}
