@@ -39,7 +39,7 @@ func WriteText(w io.Writer, r *compare.Result) error {
 	}
 	b.WriteString("\n")
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "suite\tcases\tmetric\tA\tB\tB − A, 95 %\t\tgate on B")
+	fmt.Fprintln(t, "suite\tcases\tmetric\tA\tB\tB − A, 95 %\tshows\tgate on B")
 	for _, s := range r.Suites {
 		verdict := compare.Verdict(s.Difference, false)
 		if s.A.Broken+s.B.Broken > 0 {
@@ -51,7 +51,7 @@ func WriteText(w io.Writer, r *compare.Result) error {
 	_ = t.Flush() // a strings.Builder takes everything
 	b.WriteString("\n")
 	t = tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "time\tagent\tn\tmin\tp50\tp95\tmax\tB − A, 95 %\t")
+	fmt.Fprintln(t, "time\tagent\tn\tmin\tp50\tp95\tmax\tB − A, 95 %\tshows")
 	times(t, "whole answer", r.Latency, gap(r.LatencyGap), compare.Verdict(r.LatencyGap, true))
 	times(t, "first fragment", r.First, gap(r.FirstGap), compare.Verdict(r.FirstGap, true))
 	_ = t.Flush()
