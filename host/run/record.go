@@ -143,12 +143,15 @@ type openedPayload struct {
 	Step    string  `json:"step,omitempty"` // the function step that is open meanwhile
 }
 
+// GateVerdict is the gate of a question that a guardrail wants answered.
+const GateVerdict = "verdict"
+
 // What an answer is for.
 const (
-	gateAction  = "action"  // a declared action
-	gateVerdict = "verdict" // a guardrail wants a person to agree to a call
-	gateAsk     = "ask"     // the workflow asks
-	gateCalls   = "calls"   // the caller performs calls; the answer is their results, which no guard has seen
+	gateAction  = "action"    // a declared action
+	gateVerdict = GateVerdict // a guardrail wants a person to agree to a call
+	gateAsk     = "ask"       // the workflow asks
+	gateCalls   = "calls"     // the caller performs calls; the answer is their results, which no guard has seen
 )
 
 // parkedPayload is what a fold of the events does not tell.

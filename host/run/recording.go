@@ -27,6 +27,7 @@ type Recording struct {
 	Heard  []Heard    `json:"heard,omitempty"`
 	Edits  []Edit     `json:"edits,omitempty"` // of the released text
 	Stop   *Stop      `json:"stop,omitempty"`
+	Own    bool       `json:"own_stop,omitempty"` // the cut lies in what the workflow itself answered
 }
 
 // ToolName is a tool without what a model reads of it.
@@ -58,6 +59,7 @@ type Heard struct {
 type HeardCall struct {
 	Name       string  `json:"name"`
 	Arguments  abi.Raw `json:"arguments"`
+	Exact      string  `json:"exact,omitempty"` // the same as a model wrote it, where that is another text and nothing is masked
 	Masked     bool    `json:"masked,omitempty"`
 	Unreadable bool    `json:"unreadable,omitempty"`
 }
@@ -216,15 +218,17 @@ func (r *run) recording() *Recording {
 	for _, t := range r.tools.List() {
 		out.Tools = append(out.Tools, ToolName{Name: t.Name, StepName: t.StepName, ReadOnly: t.ReadOnly})
 	}
-	said := 0
+	said, all := 0, 0
 	for _, in := range r.heard {
 		h := r.guardedEvent(ctx, in)
+		all += h.Said
 		if stop := r.verdict.Stop; stop != nil { // how much stood behind the cut is nobody's business
 			h.Said = max(0, min(h.Said, stop.At-said))
 		}
 		said += h.Said
 		out.Heard = append(out.Heard, h)
 	}
+	out.Own = out.Stop != nil && out.Stop.At >= all
 	return out
 }
 
@@ -249,6 +253,9 @@ func (r *run) guardedEvent(ctx context.Context, in input) Heard {
 		}
 		if out.Step == "" {
 			out.Text = r.display1(ctx, result.Text)
+			if strings.ContainsRune(out.Text, '\\') { // what it quotes may hide a secret from the guards
+				out.Text = refusedPrefix + "[withheld]"
+			}
 			out.Masked = out.Text != result.Text
 		}
 		h.Results = append(h.Results, out)
@@ -267,6 +274,9 @@ func (r *run) guardedCall(ctx context.Context, c abi.ToolCall) HeardCall {
 	}
 	out.Arguments = r.guards.Display(ctx, args)
 	out.Masked = out.Masked || !same(args, out.Arguments) || out.Name != c.Name
+	if !out.Masked && !out.Unreadable && string(out.Arguments) != c.Arguments {
+		out.Exact = c.Arguments
+	}
 	return out
 }
 

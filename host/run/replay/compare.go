@@ -38,7 +38,7 @@ func (s *session) compare(r *Result, got *run.Recorded) {
 }
 
 func (s *session) text(r *Result, got *run.Recorded) {
-	if got.Released == s.rec.Released {
+	if got.Released == s.rec.Released || s.endless && strings.HasPrefix(got.Released, s.stream.text) {
 		return
 	}
 	r.Released, r.Now = s.rec.Released, got.Released
@@ -260,7 +260,7 @@ func (s *session) compareStop(r *Result, now *run.Stop) {
 	switch {
 	case was == nil && now != nil:
 		r.change(Change{Kind: AllowBlock, Stage: StageOutput, Step: s.steps, What: "the answer", Was: "passed", Now: "cut by " + named(now.Guard) + " " + now.Label})
-	case was != nil && now == nil && (was.At >= s.stream.total && !s.halted || was.Guard != "" && s.gone(was.Guard)):
+	case was != nil && now == nil && (s.record.Own && !s.halted || was.Guard != "" && s.gone(was.Guard)):
 		r.change(Change{Kind: BlockAllow, Stage: StageOutput, Step: s.steps, What: "the answer", Was: "cut by " + named(was.Guard) + " " + was.Label, Now: "not cut there"})
 	}
 }

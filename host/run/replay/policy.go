@@ -86,12 +86,16 @@ func (g guards) CheckToolCall(ctx context.Context, c run.ToolCheck) (run.ToolVer
 	if err != nil || was == nil || !was.masked {
 		return v, err
 	}
-	blocked, approve := was.Why == run.WhyGuard, was.Asked
+	// Arguments that are kept masked were not shown to a person either.
+	blocked, approve := was.Why == run.WhyGuard || was.Why == run.WhyApproval && (v.Approve || g.s.unchanged(run.StageToolCall)), was.Asked
+	if was.Why == run.WhyApproval && v.Approve {
+		return run.ToolVerdict{Blocked: true, Reason: was.reason(), Decision: v.Decision}, nil
+	}
 	if g.s.unchanged(run.StageToolCall) {
 		if v.Blocked != blocked || v.Approve != approve {
 			v = run.ToolVerdict{Blocked: blocked, Approve: approve && !blocked, Decision: v.Decision}
 			if blocked {
-				v.Reason = strings.TrimPrefix(was.HeardResult.Text, "Tool call refused by policy: ")
+				v.Reason = was.reason()
 			}
 		}
 		return v, nil
@@ -156,7 +160,11 @@ type sink struct {
 	end     chan struct{}
 }
 
+// Push drops what the workflow adds behind a cut in what models said.
 func (k *sink) Push(text string) {
+	if k.s.record.Stop != nil && !k.s.record.Own && k.pushed >= k.s.stream.all() {
+		return
+	}
 	k.pushed += len(text)
 	k.Sink.Push(text)
 }
@@ -194,11 +202,12 @@ func (k *sink) cutHere() bool {
 func (k *sink) Finish(ctx context.Context) run.OutputVerdict {
 	stop := k.s.record.Stop
 	v := k.Sink.Finish(ctx)
-	if v.Cut || stop == nil || k.s.isHalted() || !k.cut.Load() && stop.At >= k.s.stream.total {
+	if v.Cut || stop == nil || k.s.isHalted() || !k.cut.Load() && k.s.record.Own {
 		return v
 	}
 	if !k.cut.Load() && !k.s.stops() {
 		k.s.doubt(k.s.uncut())
+		k.s.endless = true
 		return v
 	}
 	k.release(stop.Notice)
@@ -253,7 +262,6 @@ func (t tools) Parse(name, arguments string) (run.Tool, abi.Raw, error) {
 	if c == nil {
 		t.s.halt(Unanswered{Stage: StageTools, Was: WasAllow, What: t.shown(name), Why: "this call was never made"})
 	} else if c.Why == run.WhyUnreadable {
-		t.s.done(c)
 		return run.Tool{}, nil, refusal(c)
 	}
 	for _, tool := range t.List() {
@@ -274,13 +282,15 @@ func (t tools) shown(name string) string {
 	return "a tool that is not offered"
 }
 
-func refusal(c *call) error {
-	return fault.New(fault.Denied, "%s", strings.TrimPrefix(c.HeardResult.Text, "Tool call refused by policy: "))
+func refusal(c *call) error { return fault.New(fault.Denied, "%s", c.reason()) }
+
+// reason is why a call was refused.
+func (c *call) reason() string {
+	return strings.TrimPrefix(c.HeardResult.Text, "Tool call refused by policy: ")
 }
 
 func (t tools) Validate(string, abi.Raw) error {
 	if c := t.s.now(); c != nil && c.Why == run.WhySchema {
-		t.s.done(c)
 		return refusal(c)
 	}
 	return nil
@@ -295,7 +305,6 @@ func (t tools) Call(ctx context.Context, name string, _ abi.Raw) (string, bool, 
 		t.s.halt(Unanswered{Stage: StageTools, Was: wasBlock(c.Refused), What: name, Why: "the call was not performed then"})
 		return "", false, t.s.wait(ctx)
 	}
-	t.s.done(c)
 	text, failed := c.text()
 	return text, failed, nil
 }

@@ -112,7 +112,7 @@ func (s *session) run(ctx context.Context) (*run.Recorded, error) {
 		if err := run.Respond(context.WithoutCancel(ctx), s.log, s.rec.Run, outcome, value); err != nil {
 			return nil, err
 		}
-		s.rewind()
+		s.rewind(outcome)
 		if out, err = engine.Resume(s.ctx, s.rec.Run, "replay", nobody{}); err != nil {
 			return nil, err
 		}

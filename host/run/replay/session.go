@@ -43,8 +43,11 @@ type session struct {
 	asks       map[string][]run.AskNote
 	batch      int // of tool calls
 	current    *call
-	asked      int   // questions to a person
-	main       *sink // of the run, not of a text of its own
+	looked     map[int]int // calls of a batch that were looked at
+	endless    bool        // nobody knows how the answer goes on
+	again      bool        // the run has been resumed at one
+	asked      int         // questions to a person
+	main       *sink       // of the run, not of a text of its own
 }
 
 // call is one tool call of the recording.
@@ -58,7 +61,7 @@ type call struct {
 
 func newSession(target Target, rec *run.Recorded) *session {
 	s := &session{target: target, rec: rec, record: rec.Recording, parts: target.Policy.Parts(),
-		log: &memory{blobs: map[string][]byte{}}, asks: map[string][]run.AskNote{}, texts: map[int][]string{}, haltedAt: -1}
+		log: &memory{blobs: map[string][]byte{}}, asks: map[string][]run.AskNote{}, texts: map[int][]string{}, looked: map[int]int{}, haltedAt: -1}
 	s.stream = newStream(rec)
 	for _, a := range s.record.Asks {
 		s.asks[a.Plugin] = append(s.asks[a.Plugin], a)
@@ -103,6 +106,9 @@ func (s *session) calls(calls []run.HeardCall, results []run.HeardResult) []*cal
 
 // given is a call's arguments as a model sends them.
 func given(c run.HeardCall) string {
+	if c.Exact != "" {
+		return c.Exact
+	}
 	if !c.Unreadable {
 		return string(c.Arguments)
 	}
@@ -194,11 +200,15 @@ func (s *session) event(req *abi.StepRequest) {
 	}
 }
 
-// rewind is for a run that is resumed: the workflow is given everything again.
-func (s *session) rewind() {
+// rewind is for a run that is resumed: the workflow is given everything again,
+// and the engine looks at the call again that it was parked at, unless a person
+// did not agree to it.
+func (s *session) rewind(outcome string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.steps, s.batch, s.fresh = 0, 0, true
+	refused := s.asked <= len(s.rec.Questions) && s.rec.Questions[s.asked-1].Gate == run.GateVerdict && outcome != abi.HumanAnswered
+	s.again = !refused
 }
 
 // over tells whether the next event is behind the halt.
@@ -317,7 +327,9 @@ func (s *session) classify(ctx context.Context, req *run.ModelCall) (*run.ModelR
 // Name implements run.Model.
 func (s *session) Name(alias string) string { return alias }
 
-// find looks a call up among those that were made then at this place.
+// find looks up the call that the engine looks at now, among those that it made
+// then at this place and that it has not looked at yet. After a park it looks at
+// the same one again.
 func (s *session) find(name, arguments string) *call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -325,24 +337,18 @@ func (s *session) find(name, arguments string) *call {
 	if s.batch >= len(s.batches) || s.diverged != "" {
 		return nil
 	}
-	for _, c := range s.batches[s.batch] {
-		if c != nil && c.Name == name && (c.given == arguments || sameJSON([]byte(c.given), []byte(arguments))) {
-			s.current = c
+	from := s.looked[s.batch]
+	if s.again && from > 0 {
+		from--
+	}
+	s.again = false
+	for i, c := range s.batches[s.batch] {
+		if i >= from && c.Name == name && (c.given == arguments || sameJSON([]byte(c.given), []byte(arguments))) {
+			s.looked[s.batch], s.current = i+1, c
 			return c
 		}
 	}
 	return nil
-}
-
-// done takes the current call out, so that an equal one after it is the next.
-func (s *session) done(c *call) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.batch < len(s.batches) {
-		if i := slices.Index(s.batches[s.batch], c); i >= 0 {
-			s.batches[s.batch][i] = nil
-		}
-	}
 }
 
 func (s *session) now() *call {
