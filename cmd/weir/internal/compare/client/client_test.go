@@ -169,6 +169,7 @@ func TestChunksAndConsumer(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add(begin + text("a") + end)
 	f.Add(block("TOOL_START", "1", "get_ticket", `{"data":{"input":"{\"input\":{\"input\":\"[[]]\"}}"}}`) + end)
+	f.Add("intermediate_data: {}") // a step without a name
 	f.Add("data: {\"value\":\"[[{\\\"content\\\":[]}]]\"}\r\n\r\n")
 	f.Fuzz(func(t *testing.T, stream string) {
 		got, err := readAll(t, stream)

@@ -223,9 +223,9 @@ type step struct {
 }
 
 func (r *reader) take(s step) {
-	tool := s.name[strings.LastIndex(s.name, "__")+len("__"):]
-	if !strings.Contains(s.name, "__") {
-		tool = s.name
+	tool := s.name
+	if i := strings.LastIndex(tool, "__"); i >= 0 {
+		tool = tool[i+len("__"):]
 	}
 	known := slices.Contains(r.tools, tool)
 	switch s.kind {
