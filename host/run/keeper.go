@@ -40,6 +40,7 @@ type Keeper struct {
 	waiting  map[string]*waiting // by run
 	running  map[string]*live    // by run
 	bells    map[string]chan struct{}
+	indexed  map[string]bool // runs that stand in the index as ours
 	stopped  bool
 	draining bool
 }
@@ -161,7 +162,8 @@ type waiting struct {
 // NewKeeper returns a keeper that [Keeper.Start] sets to work.
 func NewKeeper(engines Engines, log Log, index Index, opts KeeperOptions) *Keeper {
 	k := &Keeper{engines: engines, log: log, index: index, opts: opts.withDefaults(),
-		waiting: map[string]*waiting{}, running: map[string]*live{}, bells: map[string]chan struct{}{}}
+		waiting: map[string]*waiting{}, running: map[string]*live{}, bells: map[string]chan struct{}{},
+		indexed: map[string]bool{}}
 	k.life, k.end = context.WithCancelCause(context.Background())
 	return k
 }
@@ -614,7 +616,7 @@ func (k *Keeper) goOn(w *waiting) {
 		over()
 		return
 	case o.Lost: // its client finds it again under its events
-		_ = k.index.Delete(k.life, k.key(w.parked.Run))
+		k.forget(w.parked.Run)
 		out.Ended(w.parked.Info)
 	}
 	k.settle(ctx, w.parked.Run, o, out, over)
@@ -657,13 +659,24 @@ func (k *Keeper) announce(ctx context.Context, run, generation string, expires t
 	if err != nil {
 		return err
 	}
+	k.mu.Lock()
+	k.indexed[run] = true
+	k.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logTimeout)
 	defer cancel()
 	return k.index.Put(ctx, k.key(run), body, 0)
 }
 
-// forget takes an ended run out of the index.
+// forget takes an ended run out of the index, where those that never waited do
+// not stand.
 func (k *Keeper) forget(run string) {
+	k.mu.Lock()
+	indexed := k.indexed[run]
+	delete(k.indexed, run)
+	k.mu.Unlock()
+	if !indexed {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(k.life), logTimeout)
 	defer cancel()
 	if err := k.index.Delete(ctx, k.key(run)); err != nil {
