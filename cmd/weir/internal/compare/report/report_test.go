@@ -24,7 +24,7 @@ func trial(pass bool, answer string, latency float64) compare.Trial {
 	return compare.Trial{
 		Answer: answer, Calls: []compare.Call{{Name: hostile, Arguments: map[string]any{"id": hostile}, Result: hostile}},
 		Metrics: []compare.Metric{{Name: "guardrail_correct", Pass: pass, Reason: hostile}, {Name: "guardrail_false_negative", Pass: !pass, Fault: true}},
-		Latency: latency, First: latency / 2, Input: map[string]any{"note": hostile},
+		Latency: latency, First: latency / 2, Input: map[string]any{"note": hostile}, Output: map[string]any{"blocked": true},
 	}
 }
 
@@ -83,7 +83,7 @@ func TestSelfContained(t *testing.T) {
 	if n := strings.Count(page, html.EscapeString("document.title=")); n < 20 {
 		t.Errorf("only %d of the hostile texts are shown", n)
 	}
-	for _, want := range []string{"B is better", "A is better", "incomplete", "<mark>four</mark>", "<mark>two</mark>", "Repetition 2", "differs", "the same", "1 of 2", "<polyline"} {
+	for _, want := range []string{"B is better", "A is better", "incomplete", "<mark>four</mark>", "<mark>two</mark>", "Repetition 2", "differs", "the same", "1 of 2", "<polyline", "cut by an output guard"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
