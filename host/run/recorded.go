@@ -119,8 +119,9 @@ func (r *Recording) Part(name string) (Part, bool) {
 	return r.Parts[i], true
 }
 
-// Respond answers the open question of a run in a log that nobody else uses.
-func Respond(ctx context.Context, log Log, id, outcome, value string) error {
+// Respond answers the open question of a run in a log that nobody else uses, with
+// an answer as the log keeps it.
+func Respond(ctx context.Context, log Log, id string, given abi.Raw) error {
 	j, err := read(ctx, log, id)
 	if err != nil {
 		return err
@@ -132,11 +133,7 @@ func Respond(ctx context.Context, log Log, id, outcome, value string) error {
 	if !p.open {
 		return fault.New(fault.Conflict, "run %s: no question is open", id)
 	}
-	body, err := json.Marshal(answer{Outcome: outcome, Value: value})
-	if err != nil {
-		return err
-	}
-	if err := j.add(RecordInteractionAnswered, resolvedPayload{ID: p.opened.ID, Answer: body}, true); err != nil {
+	if err := j.add(RecordInteractionAnswered, resolvedPayload{ID: p.opened.ID, Answer: given}, p.opened.Kind != KindCalls); err != nil {
 		return err
 	}
 	return j.flush(ctx, log, func() string { return p.opened.ID }, false)

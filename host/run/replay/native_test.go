@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -255,6 +256,27 @@ func (o *office) Call(context.Context, string, abi.Raw) (string, bool, error) {
 		`{"a":1,"a":"b\u0040c"}`}[o.IntN(8)], false, nil
 }
 
+// perform is a caller that performs the calls that it is asked for, or some.
+func (o *office) perform(t testing.TB, prompt abi.Raw) abi.Raw {
+	var asked run.CallsPrompt
+	if err := json.Unmarshal(prompt, &asked); err != nil {
+		t.Fatal(err)
+	}
+	answer := run.CallsAnswer{Outcome: abi.HumanAnswered}
+	for _, c := range asked.Calls[:len(asked.Calls)-o.IntN(2)] {
+		text, failed, err := o.Call(t.Context(), c.Tool, c.Arguments)
+		if err != nil {
+			text, failed = err.Error(), true
+		}
+		answer.Results = append(answer.Results, run.CallResult{Text: text, Failed: failed})
+	}
+	body, err := json.Marshal(answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
 // agrees asks people and declares nothing.
 type agrees struct{}
 
@@ -276,16 +298,24 @@ func record(t testing.TB, policy *native, seed uint64) *run.Recorded {
 	o.turns = 1 + o.IntN(4)
 	log := &memory{blobs: map[string][]byte{}}
 	engine, err := run.New(run.Deps{Policy: func() (run.Policy, func()) { return policy, func() {} },
-		Model: o, Tools: o, Log: log, People: agrees{}}, run.Options{MaxToolCalls: 4})
+		Model: o, Tools: o, Log: log, People: agrees{}, Pauses: agrees{},
+		Declare: func([]run.Tool) (run.Tools, error) { return o, nil }}, run.Options{MaxToolCalls: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
 	question := []string{"hello", "classify this", "something forbidden", "I am ann@post", "classify ann@post"}[o.IntN(5)]
-	out := engine.Run(t.Context(), run.Request{Principal: run.Principal{UserID: "u", Pseudonym: "p"}, RequestID: "r",
+	var caller *run.Caller
+	if seed%3 == 0 {
+		caller = &run.Caller{Tools: o.List()}
+	}
+	out := engine.Run(t.Context(), run.Request{Caller: caller, Principal: run.Principal{UserID: "u", Pseudonym: "p"}, RequestID: "r",
 		RequestIDSource: run.SourceGateway, Contract: "stream", RunID: "run-1", Turns: []abi.Turn{{Role: abi.RoleUser, Content: question}}}, nobody{})
 	for out.Parked != nil {
-		outcome := []string{abi.HumanAnswered, abi.HumanAnswered, abi.HumanCancelled, abi.HumanExpired}[o.IntN(4)]
-		if err := run.Respond(t.Context(), log, "run-1", outcome, "yes"); err != nil {
+		given := answered([]string{abi.HumanAnswered, abi.HumanAnswered, abi.HumanCancelled, abi.HumanExpired}[o.IntN(4)], "yes")
+		if out.Parked.Kind == run.KindCalls {
+			given = o.perform(t, out.Parked.Prompt)
+		}
+		if err := run.Respond(t.Context(), log, "run-1", given); err != nil {
 			t.Fatal(err)
 		}
 		if out, err = engine.Resume(t.Context(), "run-1", "other", nobody{}); err != nil {

@@ -18,7 +18,7 @@ func TestSameMakesNoDifference(t *testing.T) {
 	counts := map[string]int{}
 	for seed := range uint64(chances) {
 		rec := record(t, policy, seed)
-		same, err := Run(t.Context(), Target{Policy: policy, People: agrees{}, Options: run.Options{MaxToolCalls: 4}}, rec)
+		same, err := Run(t.Context(), Target{Policy: policy, People: agrees{}, Pauses: agrees{}, Options: run.Options{MaxToolCalls: 4}}, rec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -27,7 +27,7 @@ func TestSameMakesNoDifference(t *testing.T) {
 			log, _ := json.MarshalIndent(rec, "", " ")
 			t.Fatalf("seed %d: %s\n%s", seed, body, log)
 		}
-		got, err := Run(t.Context(), Target{Policy: other, People: agrees{}, Options: run.Options{MaxToolCalls: 4}}, rec)
+		got, err := Run(t.Context(), Target{Policy: other, People: agrees{}, Pauses: agrees{}, Options: run.Options{MaxToolCalls: 4}}, rec)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"weir/abi"
+	"weir/abi/strictjson"
 	"weir/host/fault"
 	"weir/host/run"
 )
@@ -73,10 +74,34 @@ func unusable(rec *run.Recorded) string {
 		return "it has not ended"
 	case rec.Recording == nil:
 		return "no recording is kept"
+	case damaged(rec.Recording):
+		return "its recording is damaged"
 	case rec.State != run.Blocked && len(rec.Turns) == 0:
 		return "its question is not kept"
 	}
 	return ""
+}
+
+// maxStream is far above what a run may say.
+const maxStream = 1 << 30
+
+// damaged tells whether places in the stream cannot be what they say.
+func damaged(r *run.Recording) bool {
+	end := 0
+	for _, e := range r.Edits {
+		if e.Start < end || e.End < e.Start || e.End > maxStream {
+			return true
+		}
+		end = e.End
+	}
+	said := 0
+	for _, h := range r.Heard {
+		if h.Said < 0 || h.Said > maxStream {
+			return true
+		}
+		said += h.Said
+	}
+	return said > maxStream || r.Stop != nil && (r.Stop.At < 0 || r.Stop.At > maxStream)
 }
 
 // blocked is a run whose question was refused, which nothing keeps.
@@ -109,7 +134,7 @@ func (s *session) run(ctx context.Context) (*run.Recorded, error) {
 	out := engine.Run(s.ctx, s.request(), nobody{})
 	for out.State == run.AwaitingApproval && out.Parked != nil {
 		outcome, value := s.answer(out.Parked.Interaction)
-		if err := run.Respond(context.WithoutCancel(ctx), s.log, s.rec.Run, outcome, value); err != nil {
+		if err := run.Respond(context.WithoutCancel(ctx), s.log, s.rec.Run, answered(outcome, value)); err != nil {
 			return nil, err
 		}
 		s.rewind(outcome)
@@ -128,6 +153,13 @@ func (s *session) run(ctx context.Context) (*run.Recorded, error) {
 		return nil, err
 	}
 	return run.ReadRecorded(report)
+}
+
+// answered is a person's answer as logs keep it.
+func answered(outcome, value string) abi.Raw {
+	b := strictjson.AppendString([]byte(`{"outcome":`), outcome)
+	b = strictjson.AppendString(append(b, `,"value":`...), value)
+	return append(b, '}')
 }
 
 func (s *session) engine() (*run.Engine, error) {

@@ -53,11 +53,11 @@ func (st *stream) kept(raw int) int {
 			break
 		}
 		if e.End > raw {
-			return min(e.Start+shift+len(e.Replace), len(st.text))
+			return max(0, min(e.Start+shift+len(e.Replace), len(st.text)))
 		}
 		shift += len(e.Replace) - (e.End - e.Start)
 	}
-	return min(raw+shift, len(st.text))
+	return max(0, min(raw+shift, len(st.text)))
 }
 
 // said is the text of one event.
