@@ -28,10 +28,11 @@ func TestMain(m *testing.M) {
 // engine plays runs whose question says what they do, and notes what it is
 // told.
 type engine struct {
-	mu      sync.Mutex
-	lines   []string
-	open    map[string]*played // by run
-	release chan struct{}      // closed: slow runs go on
+	mu       sync.Mutex
+	lines    []string
+	open     map[string]*played // by run
+	release  chan struct{}      // closed: slow runs go on
+	attached int                // times that somebody listened to a run that waited
 }
 
 type played struct {
@@ -40,6 +41,8 @@ type played struct {
 	over    func()
 	pending run.Interaction
 	steps   []string
+
+	attached bool // somebody listens since it waits
 }
 
 func newEngine() *engine {
@@ -133,6 +136,7 @@ func (e *engine) play(ctx context.Context, id string, p *played) {
 func (e *engine) park(id string, p *played, kind string, prompt abi.Raw) {
 	e.mu.Lock()
 	e.open[id] = p
+	p.attached = false
 	p.pending = run.Interaction{Run: id, ID: id + "?" + fmt.Sprint(len(p.steps)), Kind: kind, Prompt: prompt, Owner: p.user}
 	i, out := p.pending, p.out
 	e.mu.Unlock()
@@ -181,6 +185,11 @@ func (e *engine) Attach(_ context.Context, user, id string, out run.Observer, ov
 	if p == nil || p.user != user {
 		return run.Interaction{}, fault.New(fault.NotFound, "no pending interaction with that id")
 	}
+	if p.attached {
+		return run.Interaction{}, fault.New(fault.NotFound, "no pending interaction with that id")
+	}
+	p.attached = true
+	e.attached++
 	p.out, p.over = out, over
 	return p.pending, nil
 }

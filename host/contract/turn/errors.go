@@ -14,6 +14,8 @@ func status(err error) int {
 		return 400
 	case fault.Denied:
 		return 403
+	case fault.Conflict:
+		return 409
 	case fault.Unavailable:
 		return 503
 	}

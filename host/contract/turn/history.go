@@ -2,6 +2,7 @@ package turn
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"weir/abi"
 	"weir/abi/strictjson"
@@ -18,7 +19,7 @@ func (s *session) conversation(q *request) ([]abi.Turn, []run.Exchange, error) {
 	if len(s.turns) == 0 && len(q.history) > 0 {
 		turns, past = rebuild(q)
 	} else {
-		turns = append(s.turns[:len(s.turns):len(s.turns)], abi.Turn{Role: abi.RoleUser, Content: q.task})
+		turns = recent(append(s.turns[:len(s.turns):len(s.turns)], abi.Turn{Role: abi.RoleUser, Content: q.task}))
 	}
 	total, err := 0, error(nil)
 	for _, t := range turns {
@@ -30,6 +31,18 @@ func (s *session) conversation(q *request) ([]abi.Turn, []run.Exchange, error) {
 		return nil, nil, fault.New(fault.Invalid, "task_description must not be empty")
 	}
 	return turns, past, nil
+}
+
+// recent are the last turns that a run may see together, at least one: what a
+// session remembers must not keep it from going on.
+func recent(turns []abi.Turn) []abi.Turn {
+	total := 0
+	for i := len(turns) - 1; i >= 0; i-- {
+		if total += utf8.RuneCountInString(turns[i].Content); total > maxCharacters {
+			return turns[min(i+1, len(turns)-1):]
+		}
+	}
+	return turns
 }
 
 // rebuild reads a conversation out of a history. Of questions that were answered
@@ -49,7 +62,7 @@ func rebuild(q *request) (turns []abi.Turn, past []run.Exchange) {
 			asked = nil
 			switch a := readAction(e.content); {
 			case a.final && open:
-				if strings.TrimSpace(a.text) != "" {
+				if strings.TrimSpace(a.text) != "" && a.text != noAnswer {
 					turns = append(turns, abi.Turn{Role: abi.RoleAssistant, Content: a.text})
 				}
 				open, past = false, nil

@@ -35,26 +35,28 @@ type binding struct{ id, signature, nonce string }
 
 var errBinding = fault.New(fault.Denied, "identity_binding: expected a signature of a known identity")
 
-func (v Identity) check(q *request) error {
+// check returns the identity that a request has proved; empty where it need
+// prove none.
+func (v Identity) check(q *request) (string, error) {
 	switch {
 	case v.Policy == "" || v.Policy == IdentityIgnore:
-		return nil
+		return "", nil
 	case q.identity == nil && v.Policy == IdentityVerify:
-		return nil
+		return "", nil
 	case q.identity == nil || q.identity.nonce == "":
-		return errBinding
+		return "", errBinding
 	}
 	key, known := v.Keys[q.identity.id]
 	signature := decodeSignature(q.identity.signature)
 	if !known || len(signature) != ed25519.SignatureSize {
-		return errBinding
+		return "", errBinding
 	}
 	for _, message := range []string{q.identity.nonce, q.identity.nonce + "." + q.run} {
 		if ed25519.Verify(key, []byte(message), signature) {
-			return nil
+			return q.identity.id, nil
 		}
 	}
-	return errBinding
+	return "", errBinding
 }
 
 func decodeSignature(text string) []byte {

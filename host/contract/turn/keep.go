@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -32,22 +34,26 @@ const maxSaved = 256 << 10
 // storeTimeout bounds what a request waits for the store.
 const storeTimeout = 5 * time.Second
 
-// hashed is a name for anything that a user says.
+// hashed is a name for anything that a user says. Each part is told from the
+// next by its length, whatever it holds.
 func hashed(parts ...string) string {
-	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
-	return hex.EncodeToString(sum[:])
+	sum := sha256.New()
+	for _, part := range parts {
+		_, _ = fmt.Fprintf(sum, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
-func nameKey(name string) string        { return "turn.name." + name }
-func sessionKey(user, id string) string { return "turn.session." + hashed(user, "session", id) }
+func nameKey(name string) string         { return "turn.name." + name }
+func sessionKey(scope, id string) string { return "turn.session." + hashed(scope, "session", id) }
 
 // keep writes the session down. A session that cannot be kept goes on all the
 // same, in this process.
 func (h *Handler) keep(ctx context.Context, s *session) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
-	names := slices.DeleteFunc(slices.Clone(s.names), func(name string) bool { return strings.HasPrefix(name, connectionPrefix) })
-	v := saved{Names: names, Reply: s.reply, Turns: s.turns, Task: s.task, Round: s.round}
+	names := lasting(s.names)
+	v := saved{Names: names, Reply: s.reply, Task: s.task, Round: s.round}
 	if s.run != nil {
 		now, _ := s.run.look()
 		v.Run, v.Text, v.Policy = s.run.id, now.text, now.policy
@@ -56,12 +62,12 @@ func (h *Handler) keep(ctx context.Context, s *session) {
 		}
 	}
 	body, err := json.Marshal(v)
-	for err == nil && len(body) > maxSaved && len(v.Turns) > 1 {
-		v.Turns = v.Turns[1:]
+	if err == nil {
+		v.Turns = newest(s.turns, maxSaved-len(body)-len(`,"turns":[]`))
 		body, err = json.Marshal(v)
 	}
 	if err == nil {
-		err = h.deps.Values.Put(ctx, sessionKey(s.user, s.id), body, h.opts.SessionTimeout)
+		err = h.deps.Values.Put(ctx, sessionKey(s.scope, s.id), body, h.opts.SessionTimeout)
 	}
 	for _, name := range names {
 		if err == nil {
@@ -73,10 +79,41 @@ func (h *Handler) keep(ctx context.Context, s *session) {
 	}
 }
 
-// load returns the session that another process has left, or nil. A run that
-// does not wait here any more is one that nobody knows.
-func (h *Handler) load(ctx context.Context, user, id string) *session {
-	body, err := h.deps.Values.Get(ctx, sessionKey(user, id))
+// lasting are the names that mean something to another process.
+func lasting(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return strings.HasPrefix(name, connectionPrefix) })
+}
+
+// newest are the last turns that fit into so many bytes of JSON, at least one.
+func newest(turns []abi.Turn, room int) []abi.Turn {
+	for i := len(turns) - 1; i >= 0; i-- {
+		one, err := json.Marshal(turns[i])
+		if room -= len(one) + 1; err != nil || room < 0 {
+			return turns[min(i+1, len(turns)-1):]
+		}
+	}
+	return turns
+}
+
+// drop takes sessions out of the store for which there was no room here, so
+// that the bound is one of both.
+func (h *Handler) drop(ctx context.Context, evicted []*session) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	for _, s := range evicted {
+		err := h.deps.Values.Delete(ctx, sessionKey(s.scope, s.id))
+		for _, name := range lasting(s.names) {
+			err = errors.Join(err, h.deps.Values.Delete(ctx, nameKey(name)))
+		}
+		if err != nil {
+			h.opts.Logger.WarnContext(ctx, "a session stays in the store until it expires", "session", s.id, "error", err)
+		}
+	}
+}
+
+// read returns what another process has left of a session, or nil.
+func (h *Handler) read(ctx context.Context, scope, id string) *saved {
+	body, err := h.deps.Values.Get(ctx, sessionKey(scope, id))
 	if err != nil {
 		return nil
 	}
@@ -85,21 +122,26 @@ func (h *Handler) load(ctx context.Context, user, id string) *session {
 		h.opts.Logger.ErrorContext(ctx, "a session in the store cannot be read", "session", id, "error", err)
 		return nil
 	}
-	s := newSession(id, user)
+	return &v
+}
+
+// attach goes on with the run that waits in a session, and tells whether it
+// does: one that does not wait here any more is one that nobody knows.
+func (h *Handler) attach(s *session, v *saved) bool {
 	s.names, s.reply, s.turns, s.task, s.round = v.Names, v.Reply, v.Turns, v.Task, v.Round
 	if v.Run == "" {
-		return s
+		return true
 	}
 	o := newOngoing(v.Run)
 	o.text.WriteString(v.Text)
 	o.toldText, o.policy = len(v.Text), v.Policy
-	i, err := h.deps.Runner.Attach(s.lives(), user, v.Run, o, o.over)
+	i, err := h.deps.Runner.Attach(s.lives(), s.user, v.Run, o, o.over)
 	if err != nil {
 		s.cancel(err)
-		return nil
+		return false
 	}
 	o.Asked(i)
 	s.run, s.told = o, i.ID == v.Interaction
 	s.waiting.Store(s.told)
-	return s
+	return true
 }

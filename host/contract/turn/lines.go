@@ -119,6 +119,12 @@ func free(path string) error {
 // maxConnections bounds the connections of one listener.
 const maxConnections = 256
 
+// writeTimeout is the time for a client to take an answer.
+const writeTimeout = 30 * time.Second
+
+// stopTimeout is the time for an answer to be read after the end has begun.
+const stopTimeout = 2 * time.Second
+
 // ServeLines answers the connections of a listener until ctx ends: many requests
 // on each, or one, after which the client closes. It closes the listener and
 // waits for all of them.
@@ -151,9 +157,10 @@ func (h *Handler) connection(ctx context.Context, conn net.Conn, c Caller) {
 		if c, ok := conn.(interface{ CloseRead() error }); ok {
 			_ = c.CloseRead()
 		}
+		_ = conn.SetWriteDeadline(time.Now().Add(stopTimeout))
 	})()
 	c.Connection = uuid.NewString()
-	err := h.lines(ctx, idle{conn, h.opts.SessionTimeout}, conn, c, lineLimit)
+	err := h.lines(ctx, idle{conn, h.opts.SessionTimeout}, patient{conn, ctx.Err}, c, lineLimit)
 	if err != nil && ctx.Err() == nil {
 		h.opts.Logger.Debug("a connection ended", "error", err)
 	}
@@ -168,4 +175,18 @@ type idle struct {
 func (i idle) Read(p []byte) (int, error) {
 	_ = i.SetReadDeadline(time.Now().Add(i.limit))
 	return i.Conn.Read(p)
+}
+
+// patient ends a connection whose client does not take an answer.
+type patient struct {
+	net.Conn
+	stopping func() error // not nil: little patience
+}
+
+func (p patient) Write(b []byte) (int, error) {
+	_ = p.SetWriteDeadline(time.Now().Add(writeTimeout))
+	if p.stopping() != nil { // looked at afterwards: it may come between the two
+		_ = p.SetWriteDeadline(time.Now().Add(stopTimeout))
+	}
+	return p.Conn.Write(b)
 }

@@ -54,13 +54,17 @@ func (o *ongoing) tell() {
 	o.toldText = o.text.Len()
 }
 
-// expect returns what the run waits for, and that it waits no more.
-func (o *ongoing) expect() run.Interaction {
+// expect returns what the run waits for, if it still does, and notes that it
+// waits no more.
+func (o *ongoing) expect() (run.Interaction, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.pending == nil {
+		return run.Interaction{}, false
+	}
 	i := *o.pending
 	o.pending = nil
-	return i
+	return i, true
 }
 
 func (o *ongoing) change(f func()) {

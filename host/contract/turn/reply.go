@@ -54,13 +54,19 @@ func (s *session) settle(now outcome, id string) *reply {
 		s.finish()
 	default:
 		r.action, r.text = actionFinal, now.text
-		if strings.TrimSpace(now.text) != "" {
+		if strings.TrimSpace(now.text) == "" {
+			r.text = noAnswer
+		} else {
 			s.turns = append(s.turns, abi.Turn{Role: abi.RoleAssistant, Content: now.text})
 		}
 		s.finish()
 	}
 	return r
 }
+
+// noAnswer is the summary of a run that came to its end without a word: readers
+// take an empty one for a broken reply.
+const noAnswer = "The agent gave no answer."
 
 // finish ends what the session holds of its run, whose end is told.
 func (s *session) finish() {

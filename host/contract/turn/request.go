@@ -161,6 +161,16 @@ func (e entry) text() string {
 	return strings.Clone(s)
 }
 
+// message is what makes a request the same as another.
+type message struct {
+	task, run, reply string
+	turn             int
+}
+
+func (q *request) message() message {
+	return message{task: q.task, run: q.run, reply: q.reply, turn: q.turn}
+}
+
 // past tells whether the history holds more than questions: then it, and nothing
 // that is only likely, says which conversation this is.
 func (q *request) past() bool {

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -11,21 +12,25 @@ import (
 	"weir/host/run"
 )
 
-// session is one conversation with a caller. All but the first four fields
-// belong to the request that holds busy's token.
+// session is one conversation with a caller. All but the first fields belong to
+// the request that holds busy's token.
 type session struct {
-	id      string // what our replies call it
-	user    string
-	busy    chan struct{} // holds one token while nobody is answered
-	waiting atomic.Bool   // its run waits for the caller, who was told
+	id       string // what our replies call it
+	user     string
+	scope    string        // who may name it, see [Caller.scope]
+	busy     chan struct{} // holds one token while nobody is answered
+	waiting  atomic.Bool   // its run waits for the caller, who was told
+	answered atomic.Int64  // replies so far
 
 	life  atomic.Pointer[context.CancelCauseFunc] // ends its run
 	timer *time.Timer                             // forgets it; set before anybody else sees it
-	last  time.Time                               // it was answered; under the handler's lock
+	at    time.Time                               // it was answered; under the handler's lock
 
 	gone  bool       // forgotten
 	names []string   // under which requests find it
 	reply string     // id of the last one
+	last  *reply     // that; nil if another process gave it
+	asked message    // what it answers
 	turns []abi.Turn // the conversation; while a run is there, its question is the last
 	run   *ongoing   // nil: the last one has ended, and its end was told
 	told  bool       // what the run waits for was told
@@ -57,37 +62,56 @@ func (s *session) cancel(cause error) {
 	}
 }
 
-// place finds the request's session, or makes one, and takes its token.
-func (h *Handler) place(ctx context.Context, c Caller, q *request) (*session, error) {
+// place finds the request's session, or makes one, and takes its token. Late
+// tells that the session has given a reply since the request came, which so
+// cannot have known it.
+func (h *Handler) place(ctx context.Context, c Caller, q *request) (_ *session, late bool, _ error) {
 	fresh := false
 	for {
-		s, err := h.find(ctx, c, q, fresh)
+		s, held, err := h.find(ctx, c, q, fresh)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		select {
-		case <-s.busy:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+		seen := s.answered.Load()
+		if !held {
+			select {
+			case <-s.busy:
+			case <-ctx.Done():
+				return nil, false, errBusy
+			}
 		}
+		late := s.answered.Load() != seen
 		switch {
 		case s.gone:
 			s.busy <- struct{}{}
-		case !fresh && s.used() && q.run == "" && q.session != "" && s.reply != q.reply:
+		case !fresh && s.stranger(c, q) && (!late || s.asked != q.message()):
 			// Not the history that this session has had: another conversation.
 			h.leave(s)
 			fresh = true
 		default:
-			return s, nil
+			return s, late, nil
 		}
 	}
 }
 
-// leave gives the token back; the session waits for its next request.
+// errBusy refuses what has waited for its turn too long.
+var errBusy = fault.Coded(fault.Unavailable, "busy", "other requests of the session are being answered")
+
+// stranger tells that a request has found the session by a history that is not
+// the session's.
+func (s *session) stranger(c Caller, q *request) bool {
+	return s.used() && q.session != "" && s.reply != q.reply && (q.run == "" || !slices.Contains(s.names, nameOf(c, q)))
+}
+
+// leave gives the token back; the session waits for its next request. One in
+// which nothing has begun is forgotten.
 func (h *Handler) leave(s *session) {
 	h.mu.Lock()
-	s.last = time.Now()
-	if !h.draining {
+	s.at = time.Now()
+	switch {
+	case !s.used():
+		h.forget(s)
+	case !h.draining:
 		s.timer.Reset(h.opts.SessionTimeout)
 	}
 	h.mu.Unlock()
@@ -96,37 +120,38 @@ func (h *Handler) leave(s *session) {
 
 // find returns the session that a request names, as the decisions have it: by
 // run id, else by history, else, where nobody is authenticated, by trace,
-// process or connection, else the only one that waits, else a new one.
-func (h *Handler) find(ctx context.Context, c Caller, q *request, fresh bool) (*session, error) {
+// process or connection, else the only one that waits, else a new one. Held
+// tells that the token is the caller's already.
+func (h *Handler) find(ctx context.Context, c Caller, q *request, fresh bool) (_ *session, held bool, _ error) {
 	name := nameOf(c, q)
 	id := ""
 	if !fresh {
 		id = h.idOf(ctx, c, q, name)
 	}
 	if id != "" {
-		s, err := h.known(ctx, c, id)
+		s, held, err := h.known(ctx, c, id)
 		if s != nil || err != nil {
-			return s, err
+			return s, held, err
 		}
 	}
-	return h.create(ctx, c, name)
+	return h.create(ctx, c, q, name)
 }
 
 // nameOf is what a request says of its session beside its history; empty: it
 // says nothing that counts.
 func nameOf(c Caller, q *request) string {
-	user := c.Request.Principal.UserID
+	scope := c.scope()
 	trace := traceID(c.Request.Traceparent)
 	switch {
 	case q.run != "":
-		return hashed(user, "run", q.run)
+		return hashed(scope, "run", q.run)
 	case !c.Local:
 	case trace != "" && !q.past():
-		return hashed(user, "trace", trace)
+		return hashed(scope, "trace", trace)
 	case c.Process:
-		return hashed(user, "process", "")
+		return hashed(scope, "process", "")
 	case c.Connection != "":
-		return connectionPrefix + hashed(user, c.Connection)
+		return connectionPrefix + hashed(scope, "connection", c.Connection)
 	}
 	return ""
 }
@@ -150,7 +175,7 @@ func (h *Handler) idOf(ctx context.Context, c Caller, q *request, name string) s
 		return id
 	}
 	if h.opts.InferSingle && q.run == "" {
-		return h.single(c.Request.Principal.UserID)
+		return h.single(c.scope())
 	}
 	return ""
 }
@@ -174,12 +199,12 @@ func (h *Handler) named(ctx context.Context, name string) string {
 }
 
 // single is the one session of a listener that waits, or none.
-func (h *Handler) single(user string) string {
+func (h *Handler) single(scope string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	id := ""
 	for _, s := range h.sessions {
-		if s.user != user || !s.waiting.Load() {
+		if s.scope != scope || !s.waiting.Load() {
 			continue
 		}
 		if id != "" {
@@ -190,79 +215,106 @@ func (h *Handler) single(user string) string {
 	return id
 }
 
-// known returns a session of this user's, from memory or from the store; nil
-// when there is none.
-func (h *Handler) known(ctx context.Context, c Caller, id string) (*session, error) {
-	user := c.Request.Principal.UserID
-	key := hashed(user, "session", id)
+// known returns a session that the caller may name, from memory or from the
+// store; nil when there is none.
+func (h *Handler) known(ctx context.Context, c Caller, id string) (_ *session, held bool, _ error) {
+	scope := c.scope()
 	h.mu.Lock()
-	s := h.sessions[key]
+	s := h.sessions[sessionKey(scope, id)]
 	h.mu.Unlock()
 	if s != nil {
-		return s, nil
+		return s, false, nil
 	}
-	s = h.load(ctx, user, id)
-	if s == nil {
-		return nil, nil
+	v := h.read(ctx, scope, id)
+	if v == nil {
+		return nil, false, nil
 	}
-	return h.admit(key, s)
+	s = newSession(id, c)
+	s.names = v.Names
+	if other, err := h.admit(ctx, s, false); other != s {
+		return other, false, err
+	}
+	// Only now: of all who look for the session, one goes on with its run, and
+	// nobody does for whom there is no room.
+	if !h.attach(s, v) {
+		h.mu.Lock()
+		h.forget(s)
+		h.mu.Unlock()
+		s.busy <- struct{}{}
+		return nil, false, nil
+	}
+	return s, true, nil
 }
 
-func (h *Handler) create(ctx context.Context, c Caller, name string) (*session, error) {
-	s := newSession(h.opts.NewID(), c.Request.Principal.UserID)
+// create makes a session, or returns the one that another request with the same
+// name has made meanwhile.
+func (h *Handler) create(ctx context.Context, c Caller, q *request, name string) (_ *session, held bool, _ error) {
+	s := newSession(h.opts.NewID(), c)
 	if name != "" {
 		s.names = []string{name}
 	}
-	s, err := h.admit(hashed(s.user, "session", s.id), s)
-	if err == nil && name != "" {
-		h.mu.Lock()
-		h.names[name] = s.id
-		h.mu.Unlock()
-	}
-	return s, err
+	// A history is another conversation, whatever its connection was before.
+	other, err := h.admit(ctx, s, q.run != "" || !q.past())
+	return other, other == s, err
 }
 
-func newSession(id, user string) *session {
-	s := &session{id: id, user: user, busy: make(chan struct{}, 1)}
-	s.busy <- struct{}{}
-	return s
+// newSession returns a session whose token is the caller's.
+func newSession(id string, c Caller) *session {
+	return &session{id: id, user: c.Request.Principal.UserID, scope: c.scope(), busy: make(chan struct{}, 1)}
 }
 
-// admit adds a session, or returns the one that somebody has added before.
-func (h *Handler) admit(key string, s *session) (*session, error) {
+// admit adds a session, or returns the one that somebody has added before, under
+// its id or, to join, under a name of it.
+func (h *Handler) admit(ctx context.Context, s *session, join bool) (*session, error) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	if other := h.sessions[key]; other != nil {
+	other := h.sessions[s.key()]
+	for _, name := range s.names {
+		if id := h.names[name]; join && other == nil && id != "" {
+			other = h.sessions[sessionKey(s.scope, id)]
+		}
+	}
+	if other != nil {
+		h.mu.Unlock()
 		return other, nil
 	}
-	if h.draining || !h.room(s.user) {
+	evicted, ok := h.room(s.user)
+	ok = ok && !h.draining
+	if ok {
+		h.sessions[s.key()] = s
+		for _, name := range s.names {
+			h.names[name] = s.id
+		}
+		s.timer = time.AfterFunc(h.opts.SessionTimeout, func() { h.expire(s) })
+	}
+	h.mu.Unlock()
+	h.drop(ctx, evicted)
+	if !ok {
 		return nil, errCapacity
 	}
-	h.sessions[key] = s
-	for _, name := range s.names {
-		h.names[name] = s.id
-	}
-	s.timer = time.AfterFunc(h.opts.SessionTimeout, func() { h.expire(key, s) })
 	return s, nil
 }
 
+func (s *session) key() string { return sessionKey(s.scope, s.id) }
+
 // expire forgets a session that nobody has continued, and cancels its run.
-func (h *Handler) expire(key string, s *session) {
+func (h *Handler) expire(s *session) {
 	select {
 	case <-s.busy:
 	default: // somebody is being answered, and sets the timer
 		return
 	}
-	h.mu.Lock()
-	h.forget(key, s)
-	h.mu.Unlock()
-	h.reset(s)
+	if !s.gone {
+		h.mu.Lock()
+		h.forget(s)
+		h.mu.Unlock()
+		h.reset(s)
+	}
 	s.busy <- struct{}{}
 }
 
 // forget takes a session out; the caller holds the lock and the session's token.
-func (h *Handler) forget(key string, s *session) {
-	delete(h.sessions, key)
+func (h *Handler) forget(s *session) {
+	delete(h.sessions, s.key())
 	for _, name := range s.names {
 		if h.names[name] == s.id {
 			delete(h.names, name)
@@ -273,47 +325,58 @@ func (h *Handler) forget(key string, s *session) {
 }
 
 // room makes room for one more session of a user's, if need be by forgetting
-// the one that was idle for longest; the store still has it. The caller holds
-// the lock.
-func (h *Handler) room(user string) bool {
+// those that were idle for longest, which it returns. The caller holds the lock.
+func (h *Handler) room(user string) (evicted []*session, ok bool) {
 	mine := 0
 	for _, s := range h.sessions {
 		if s.user == user {
 			mine++
 		}
 	}
-	return (mine < h.opts.MaxPerUser || h.evict(func(s *session) bool { return s.user == user })) &&
-		(len(h.sessions) < h.opts.MaxSessions || h.evict(func(*session) bool { return true }))
+	if mine >= h.opts.MaxPerUser {
+		s := h.evict(func(s *session) bool { return s.user == user })
+		if s == nil {
+			return nil, false
+		}
+		evicted = append(evicted, s)
+	}
+	if len(h.sessions) >= h.opts.MaxSessions {
+		s := h.evict(func(*session) bool { return true })
+		if s == nil {
+			return evicted, false
+		}
+		evicted = append(evicted, s)
+	}
+	return evicted, true
 }
 
-func (h *Handler) evict(among func(*session) bool) bool {
-	var key string
-	var oldest *session
-	for k, s := range h.sessions {
-		if !among(s) || oldest != nil && !s.last.Before(oldest.last) {
+// evict forgets the session that was idle for longest, or none.
+func (h *Handler) evict(among func(*session) bool) (oldest *session) {
+	for _, s := range h.sessions {
+		if !among(s) || oldest != nil && !s.at.Before(oldest.at) {
 			continue
 		}
 		select {
 		case <-s.busy:
-			idle := s.run == nil && s.used()
+			idle := s.run == nil
 			s.busy <- struct{}{}
 			if idle {
-				key, oldest = k, s
+				oldest = s
 			}
 		default:
 		}
 	}
 	if oldest == nil {
-		return false
+		return nil
 	}
 	select {
 	case <-oldest.busy:
 	default:
-		return false
+		return nil
 	}
-	h.forget(key, oldest)
+	h.forget(oldest)
 	oldest.busy <- struct{}{}
-	return true
+	return oldest
 }
 
 // reset drops what a session was; its run is cancelled.

@@ -134,9 +134,10 @@ type Handler struct {
 	runs sync.WaitGroup
 
 	mu       sync.Mutex
-	sessions map[string]*session // by user and id
+	sessions map[string]*session // by scope and id
 	names    map[string]string   // what a request may say, to the id that it stands for
-	draining bool
+	draining bool                // no session begins
+	drained  bool                // no run goes on
 }
 
 // New returns a handler.
@@ -165,6 +166,17 @@ type Caller struct {
 	Process    bool   // one caller is all that this process serves
 	// Traceparent is the transport's own, as it came.
 	Traceparent string
+
+	identity string // that a request has proved
+}
+
+// scope is whose sessions a request may name: the user's, as the identity that
+// it has proved, or as none.
+func (c Caller) scope() string {
+	if c.identity == "" {
+		return c.Request.Principal.UserID
+	}
+	return c.Request.Principal.UserID + "\x00" + c.identity
 }
 
 // maxTurns is how many turns a session remembers; a run sees fewer.
@@ -173,6 +185,10 @@ const maxTurns = 256
 // errCapacity refuses a session that cannot be kept.
 var errCapacity = fault.Coded(fault.Unavailable, "capacity", "the agent is at capacity")
 
+// errLate refuses what cannot answer a question, because it was sent before
+// that was told.
+var errLate = fault.Coded(fault.Conflict, "late", "another request of the session was answered meanwhile")
+
 // answer answers one request. Errors are of the kinds that [status] knows; what
 // went wrong with a run is an answer too.
 func (h *Handler) answer(ctx context.Context, c Caller, body []byte) (*reply, error) {
@@ -180,25 +196,33 @@ func (h *Handler) answer(ctx context.Context, c Caller, body []byte) (*reply, er
 	if err != nil {
 		return nil, err
 	}
-	if err := h.opts.Identity.check(q); err != nil {
+	if c.identity, err = h.opts.Identity.check(q); err != nil {
 		return nil, err
 	}
 	c.Request.Traceparent = joined(q.traceparent, c.Traceparent)
-	s, err := h.place(ctx, c, q)
+	within, cancel := context.WithTimeout(ctx, h.opts.AnswerTimeout) // of which waiting for others is a part
+	defer cancel()
+	s, late, err := h.place(within, c, q)
 	if err != nil {
 		return nil, err
 	}
 	defer h.leave(s)
-	if err := h.advance(ctx, s, c, q); err != nil {
+	if late && s.asked == q.message() {
+		return s.last, nil // the same message, sent while it was answered
+	}
+	if err := h.advance(ctx, s, c, q, late); err != nil {
 		return nil, err
 	}
-	r := s.settle(h.wait(ctx, s), h.opts.NewID())
+	r := s.settle(wait(within, s), h.opts.NewID())
+	s.asked, s.last = q.message(), r
+	s.answered.Add(1)
 	h.keep(ctx, s)
 	return r, nil
 }
 
-// advance gives the request to what the session waits for, or begins a run.
-func (h *Handler) advance(ctx context.Context, s *session, c Caller, q *request) error {
+// advance gives the request to what the session waits for, or begins a run. A
+// late request was sent before the last reply was.
+func (h *Handler) advance(ctx context.Context, s *session, c Caller, q *request, late bool) error {
 	if q.turn == 1 && q.run != "" && !q.past() && s.used() {
 		h.reset(s) // a new attempt
 	}
@@ -210,6 +234,8 @@ func (h *Handler) advance(ctx context.Context, s *session, c Caller, q *request)
 	case q.newTask():
 		h.reset(s)
 		return h.begin(s, c, q)
+	case late:
+		return errLate
 	}
 	return h.resume(ctx, s, c, q)
 }
@@ -218,8 +244,12 @@ func (h *Handler) advance(ctx context.Context, s *session, c Caller, q *request)
 // no more the request is what it would be to a session that nobody knows: who
 // asks learns nothing of what there was (FAULTS A2).
 func (h *Handler) resume(ctx context.Context, s *session, c Caller, q *request) error {
-	i := s.run.expect() // before the answer: what comes of it may come at once
+	i, ok := s.run.expect() // before the answer: what comes of it may come at once
 	s.waiting.Store(false)
+	if !ok { // it has ended meanwhile
+		h.reset(s)
+		return h.begin(s, c, q)
+	}
 	var err error
 	if i.Kind == run.KindCalls {
 		err = h.deps.Answers.Perform(ctx, s.user, i.Run, i.ID, q.results(callCount(i)))
@@ -229,6 +259,7 @@ func (h *Handler) resume(ctx context.Context, s *session, c Caller, q *request) 
 	switch kind := fault.Of(err); {
 	case err == nil:
 		s.told = false
+		h.goesOn(s)
 		return nil
 	case kind == fault.NotFound || kind == fault.Gone || kind == fault.Denied:
 		h.reset(s)
@@ -249,6 +280,7 @@ func (h *Handler) begin(s *session, c Caller, q *request) error {
 	req.Contract, req.RunID, req.Turns = Name, h.opts.NewID(), turns
 	req.Caller = &run.Caller{Tools: h.opts.Tools, Past: past}
 	ctx := s.lives()
+	h.goesOn(s)
 	s.turns, s.told = turns[max(0, len(turns)-maxTurns):], false
 	s.task++
 	s.round = 0
@@ -268,10 +300,17 @@ func (h *Handler) begin(s *session, c Caller, q *request) error {
 	return nil
 }
 
-// wait waits until the session's run wants something or has ended.
-func (h *Handler) wait(ctx context.Context, s *session) outcome {
-	timer := time.NewTimer(h.opts.AnswerTimeout)
-	defer timer.Stop()
+// goesOn ends a run that would go on after a drain.
+func (h *Handler) goesOn(s *session) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.drained {
+		s.interrupt()
+	}
+}
+
+// wait waits until the session's run wants something, has ended, or ctx has.
+func wait(ctx context.Context, s *session) outcome {
 	for {
 		now, changed := s.run.look()
 		if now.settled() {
@@ -279,27 +318,25 @@ func (h *Handler) wait(ctx context.Context, s *session) outcome {
 		}
 		select {
 		case <-changed:
-		case <-timer.C:
-			return now
 		case <-ctx.Done():
 			return now
 		}
 	}
 }
 
-// Refuse refuses requests as at capacity from now on.
+// Refuse refuses requests that begin a session, as at capacity, from now on.
 func (h *Handler) Refuse() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.draining = true
 }
 
-// Drain ends the runs that are at work; those that wait, wait on. It refuses
-// requests from now on.
+// Drain ends the runs that are at work, and those that would go on later; those
+// that wait, wait on. It refuses what [Handler.Refuse] does.
 func (h *Handler) Drain() {
-	h.Refuse()
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.draining, h.drained = true, true
 	for _, s := range h.sessions {
 		s.timer.Stop()
 		s.interrupt()

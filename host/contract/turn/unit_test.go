@@ -344,7 +344,7 @@ func FuzzRequest(f *testing.F) {
 			}
 			return
 		}
-		s := newSession("s", "u")
+		s := newSession("s", as("u"))
 		turns, past, err := s.conversation(q)
 		if err == nil && strings.TrimSpace(turns[len(turns)-1].Content) == "" {
 			t.Errorf("%q: no question", data)

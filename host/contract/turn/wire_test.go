@@ -3,6 +3,7 @@ package turn
 import (
 	"bufio"
 	"context"
+	"crypto/ed25519"
 	"flag"
 	"fmt"
 	"io"
@@ -22,6 +23,7 @@ import (
 	"weir/host/fault"
 	"weir/host/run"
 	"weir/host/server"
+	"weir/host/store/memory"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected replies")
@@ -34,6 +36,11 @@ var update = flag.Bool("update", false, "rewrite the expected replies")
 //	http user=alice conn=1 …   with the key, as that user
 //	loopback conn=1            on the listener without one
 //	line conn=1                on a socket
+//	process                    to a process of its own, on stdin up to its end
+//	get PATH                   a GET on the listener without a key, instead
+//
+// A clause has the file of its name. Of AgentV's contract 1.8 asks nothing of
+// an agent: the file pins what its adapters find.
 func TestWire(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -73,6 +80,8 @@ func TestWire(t *testing.T) {
 type wire struct {
 	engine   *engine
 	handler  *Handler
+	process  func() *Handler   // another process with the same store
+	whole    bool              // metadata is shown as it is
 	addrs    map[string]string // by transport
 	conns    map[string]net.Conn
 	readers  map[string]*bufio.Reader
@@ -81,11 +90,9 @@ type wire struct {
 
 const wireKey = "a-service-key"
 
-// newWire reads options from lines "option NAME" of the comment.
-func newWire(t *testing.T, comment string) *wire {
-	t.Helper()
-	w := &wire{engine: newEngine(), addrs: map[string]string{}, conns: map[string]net.Conn{}, readers: map[string]*bufio.Reader{}}
-	w.handler = newHandler(t, w.engine, func(o *Options) {
+func wireOptions(comment string, ids func() string, keys map[string]ed25519.PublicKey) func(*Options) {
+	return func(o *Options) {
+		o.NewID = ids
 		o.AcceptAuto = strings.Contains(comment, "option accept_auto")
 		o.InferSingle = strings.Contains(comment, "option infer")
 		if strings.Contains(comment, "option aliases") {
@@ -94,7 +101,23 @@ func newWire(t *testing.T, comment string) *wire {
 		if strings.Contains(comment, "option impatient") {
 			o.AnswerTimeout = 50 * time.Millisecond
 		}
-	})
+		for _, policy := range []string{IdentityVerify, IdentityRequire} {
+			if strings.Contains(comment, "option identity_"+policy) {
+				o.Identity = Identity{Policy: policy, Keys: keys}
+			}
+		}
+	}
+}
+
+// newWire reads options from lines "option NAME" of the comment.
+func newWire(t *testing.T, comment string) *wire {
+	t.Helper()
+	w := &wire{engine: newEngine(), addrs: map[string]string{}, conns: map[string]net.Conn{}, readers: map[string]*bufio.Reader{}}
+	ids, kept := counter(), memory.New(memory.Options{})
+	w.whole = strings.Contains(comment, "option whole")
+	keys, _ := identities(t)
+	w.process = func() *Handler { return newHandlerOn(t, w.engine, kept, wireOptions(comment, ids, keys)) }
+	w.handler = w.process()
 	gate, err := auth.New(wireKey)
 	if err != nil {
 		t.Fatal(err)
@@ -161,6 +184,23 @@ func (w *wire) send(t *testing.T, how, body string) string {
 		w.released = true
 		return ""
 	}
+	if words[0] == "process" {
+		var out strings.Builder
+		c := as("agentv:stdio")
+		c.Local, c.Process = true, true
+		if err := w.process().Lines(t.Context(), strings.NewReader(body), &out, c); err != nil {
+			t.Fatal(err)
+		}
+		return w.shown(out.String())
+	}
+	if words[0] == "get" {
+		resp, err := http.Get("http://" + w.addrs["loopback"] + words[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		return resp.Status + "\n"
+	}
 	name := words[0] + args["conn"]
 	if args["conn"] == "" || w.conns[name] == nil {
 		c, err := net.Dial("tcp", w.addrs[words[0]])
@@ -179,7 +219,14 @@ func (w *wire) send(t *testing.T, how, body string) string {
 	} else {
 		got = w.post(t, name, args, body)
 	}
-	return scrub(got) + w.engine.told()
+	return w.shown(got)
+}
+
+func (w *wire) shown(got string) string {
+	if !w.whole {
+		got = scrub(got)
+	}
+	return got + w.engine.told()
 }
 
 func (w *wire) line(t *testing.T, name, body string) string {
