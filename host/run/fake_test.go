@@ -23,6 +23,7 @@ type script struct {
 	failIn   bool   // the input guards cannot decide
 	denyCall string // the guards refuse calls of this tool
 	withhold string // the guards withhold results of this tool
+	approve  string // the guards want a person to agree to calls of this tool, which writes
 	model    []modelTurn
 	tools    map[string]toolTurn
 	actions  []abi.Action // a scripted workflow; none: the react-like one
@@ -40,6 +41,7 @@ type toolTurn struct {
 	text string
 	fail bool
 	err  bool
+	hold chan struct{}
 }
 
 // world is all fakes of one transcript; everything they see goes to lines.
@@ -180,7 +182,7 @@ func (g *fakeGuards) CheckToolCall(_ context.Context, c ToolCheck) (ToolVerdict,
 	if c.Tool == g.w.script.denyCall {
 		return ToolVerdict{Blocked: true, Reason: "not_today", Decision: abi.Raw(`{"outcome":"blocked"}`)}, nil
 	}
-	return ToolVerdict{}, nil
+	return ToolVerdict{Approve: c.Tool == g.w.script.approve}, nil
 }
 
 func (g *fakeGuards) CheckToolResult(_ context.Context, c ToolCheck, _ string, _ bool) (ToolVerdict, error) {
@@ -265,10 +267,15 @@ func (w *world) Complete(ctx context.Context, call *ModelCall, onText func(strin
 type fakeTools struct{ w *world }
 
 func (f fakeTools) List() []Tool {
-	return []Tool{
+	list := []Tool{
 		{Name: "get_ticket", StepName: "tickets_mcp__get_ticket", ReadOnly: true, Schema: abi.Raw(`{}`)},
 		{Name: "search_tickets", StepName: "tickets_mcp__search_tickets", ReadOnly: true, Schema: abi.Raw(`{}`)},
 	}
+	if f.w != nil && f.w.script.approve != "" {
+		name := f.w.script.approve
+		list = append(list, Tool{Name: name, StepName: "tickets_mcp__" + name, Schema: abi.Raw(`{}`)})
+	}
+	return list
 }
 
 func (f fakeTools) Parse(name, arguments string) (Tool, abi.Raw, error) {
@@ -294,6 +301,9 @@ func (f fakeTools) Call(ctx context.Context, name string, args abi.Raw) (string,
 		return "", false, ctx.Err()
 	}
 	t := f.w.script.tools[name]
+	if t.hold != nil {
+		<-t.hold
+	}
 	if t.err {
 		return "", false, errors.New(t.text)
 	}

@@ -40,14 +40,36 @@ func (k *Keeper) live(run, owner string, info Info, s *shown) (gone func()) {
 	}
 }
 
-// bell is closed when something happens to a run.
-func (k *Keeper) bell(run string) <-chan struct{} {
+// bell wakes those who follow a run.
+type bell struct {
+	rings chan struct{} // closed and replaced when something happens to the run
+	users int
+}
+
+// listenTo returns a run's bell and what to call when nobody listens any more.
+func (k *Keeper) listenTo(run string) (b *bell, leave func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.bells[run] == nil {
-		k.bells[run] = make(chan struct{})
+	b = k.bells[run]
+	if b == nil {
+		b = &bell{rings: make(chan struct{})}
+		k.bells[run] = b
 	}
-	return k.bells[run]
+	b.users++
+	return b, func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if b.users--; b.users == 0 {
+			delete(k.bells, run)
+		}
+	}
+}
+
+// next is closed when something happens to the run from now on.
+func (k *Keeper) next(b *bell) <-chan struct{} {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return b.rings
 }
 
 func (k *Keeper) ring(run string) {
@@ -57,9 +79,18 @@ func (k *Keeper) ring(run string) {
 }
 
 func (k *Keeper) ringLocked(run string) {
-	if bell := k.bells[run]; bell != nil {
-		close(bell)
-		delete(k.bells, run)
+	if b := k.bells[run]; b != nil {
+		close(b.rings)
+		b.rings = make(chan struct{})
+	}
+}
+
+// ringAll wakes all followers: something may have happened to any run.
+func (k *Keeper) ringAll() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for run := range k.bells {
+		k.ringLocked(run)
 	}
 }
 
@@ -113,8 +144,8 @@ type view struct {
 	entries  []entry
 	tail     string // released and without a record yet; begins at recorded
 	recorded int
-	changed  <-chan struct{}
-	log      Log // nil: nothing of it can be read any more
+	changed  <-chan struct{} // of a run in progress here
+	log      Log             // nil: nothing of it can be read any more
 	started  startedPayload
 	live     bool
 }
@@ -163,22 +194,30 @@ func (k *Keeper) view(ctx context.Context, run string) (*view, error) {
 	if l != nil {
 		return l.view(k.log), nil
 	}
-	bell := k.bell(run) // before the look, so that nothing is missed
 	j, err := read(ctx, k.log, run)
-	if kind := fault.Of(err); kind == fault.NotFound || kind == fault.Invalid {
-		return nil, errNoRun
-	}
 	if err != nil {
-		return nil, err
+		return nil, k.unseen(run, err)
 	}
-	v := &view{entries: j.entries, changed: bell, log: k.log}
+	v := &view{entries: j.entries, log: k.log}
 	if err := v.load(ctx, 0, &v.started); err != nil && fault.Of(err) != fault.Gone {
-		return nil, err
+		return nil, k.unseen(run, err)
 	}
 	if v.expired(k.opts.Now(), k.opts.KeepEvents) {
 		v.log = nil
 	}
 	return v, nil
+}
+
+// unseen is what anybody is told of a run whose owner cannot be read: that there
+// is none, unless the store does not answer, which has nothing to do with it.
+func (k *Keeper) unseen(run string, err error) error {
+	if passing(err) {
+		return fault.New(fault.Unavailable, "the store does not answer")
+	}
+	if kind := fault.Of(err); kind == fault.Internal || kind == fault.Limit {
+		k.opts.Logger.Error("the log of a run cannot be read", "run", run, "error", err)
+	}
+	return errNoRun
 }
 
 func (l *live) view(log Log) *view {
@@ -220,7 +259,10 @@ func (v *view) expired(now time.Time, keep time.Duration) bool {
 
 func (k *Keeper) follow(ctx context.Context, run string, from place, out Follower) {
 	f := &follower{out: out, at: from, run: run}
+	bell, leave := k.listenTo(run)
+	defer leave()
 	for {
+		rings := k.next(bell) // before the look, so that nothing is missed
 		v, err := k.view(ctx, run)
 		switch {
 		case err != nil && ctx.Err() == nil:
@@ -232,7 +274,8 @@ func (k *Keeper) follow(ctx context.Context, run string, from place, out Followe
 		select {
 		case <-ctx.Done():
 			return
-		case <-v.changed:
+		case <-rings:
+		case <-v.changed: // never, of a run that is not here
 		}
 	}
 }
@@ -258,6 +301,9 @@ func (f *follower) fits(v *view) bool {
 
 // show shows all that is there now, and reports whether the run has ended.
 func (f *follower) show(ctx context.Context, v *view) (ended bool) {
+	if len(v.entries) == 0 { // it is just beginning
+		return false
+	}
 	open := openQuestion(v.entries)
 	if f.info.RunID == "" {
 		f.begin(v)
@@ -344,6 +390,12 @@ func (f *follower) showEntry(ctx context.Context, v *view, i int, open bool) (en
 			past := past{opened: &p}
 			f.out.Asked(past.interaction(f.run))
 		}
+	case RecordRunClaimed: // nothing that had no record by then was shown again
+		if kept := v.released(ctx, i); kept >= 0 && kept < f.at.offset {
+			reached.offset = kept
+			at()
+			f.out.Gap("the end of the text so far is lost with the process that showed it; the run goes on before it")
+		}
 	case RecordRunEnded:
 		at()
 		f.ended(ctx, v, i)
@@ -355,6 +407,21 @@ func (f *follower) showEntry(ctx context.Context, v *view, i int, open bool) (en
 		f.out.Gap("events of this run are not kept any more")
 	}
 	return false
+}
+
+// released is how many bytes of text have a record before this one; -1 when that
+// cannot be read.
+func (v *view) released(ctx context.Context, i int) int {
+	for i--; i >= 0; i-- {
+		if v.entries[i].Kind == RecordReleased {
+			var p releasedPayload
+			if v.load(ctx, i, &p) != nil {
+				return -1
+			}
+			return p.To
+		}
+	}
+	return 0
 }
 
 func (f *follower) ended(ctx context.Context, v *view, i int) {

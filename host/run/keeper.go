@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"log/slog"
 	"strings"
@@ -39,7 +40,8 @@ type Keeper struct {
 	mu       sync.Mutex
 	waiting  map[string]*waiting // by run
 	running  map[string]*live    // by run
-	bells    map[string]chan struct{}
+	going    map[string]struct{} // runs that go on here, until they wait again or have ended
+	bells    map[string]*bell
 	indexed  map[string]bool // runs that stand in the index as ours
 	stopped  bool
 	draining bool
@@ -157,13 +159,14 @@ type waiting struct {
 	unfollow func() bool
 	timer    *time.Timer
 	again    func() // what the timer does instead, after the store did not answer
+	dead     string // the replica that had gone on with it
 }
 
 // NewKeeper returns a keeper that [Keeper.Start] sets to work.
 func NewKeeper(engines Engines, log Log, index Index, opts KeeperOptions) *Keeper {
 	k := &Keeper{engines: engines, log: log, index: index, opts: opts.withDefaults(),
-		waiting: map[string]*waiting{}, running: map[string]*live{}, bells: map[string]chan struct{}{},
-		indexed: map[string]bool{}}
+		waiting: map[string]*waiting{}, running: map[string]*live{}, going: map[string]struct{}{},
+		bells: map[string]*bell{}, indexed: map[string]bool{}}
 	k.life, k.end = context.WithCancelCause(context.Background())
 	return k
 }
@@ -212,6 +215,11 @@ func (k *Keeper) settle(ctx context.Context, id string, o Outcome, out Observer,
 	case o.Parked != nil:
 		k.keep(ctx, *o.Parked, out, over)
 		return
+	case o.unwritten != nil:
+		over()
+		w := &waiting{parked: Parked{Interaction: Interaction{Run: id}}}
+		k.retry(w, func() { k.write(w, o.unwritten, endedPayload{State: o.State}) })
+		return
 	case !o.Lost:
 		k.forget(id)
 	}
@@ -236,22 +244,44 @@ func (k *Keeper) add(w *waiting) {
 }
 
 // retry lets a run wait once more, because the store did not answer when it
-// should have gone on.
+// should have gone on. Whose client leaves then goes on without one.
 func (k *Keeper) retry(w *waiting, again func()) {
 	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.stopped {
-		return
-	}
-	k.waiting[w.parked.Run] = w
-	w.again = again
-	w.timer = time.AfterFunc(k.opts.Lease, func() {
-		k.do(func() {
-			if k.take(w) {
-				w.again()
-			}
+	there := k.stopped || k.waiting[w.parked.Run] != nil
+	if !there {
+		k.waiting[w.parked.Run] = w
+		w.again = again
+		w.timer = time.AfterFunc(k.opts.Lease, func() {
+			k.do(func() {
+				if k.take(w) {
+					w.again()
+				}
+			})
 		})
-	})
+	}
+	ctx, out := w.ctx, w.out
+	k.mu.Unlock()
+	switch {
+	case there && out != nil: // another replica goes on, or somebody here
+		out.Ended(w.parked.Info)
+		w.over()
+	case !there && out != nil:
+		w.follow(ctx, k)
+	}
+}
+
+// decided tells whether it is known what becomes of a waiting run, and only the
+// store is waited for.
+func (k *Keeper) decided(w *waiting) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return w.again != nil
+}
+
+// passing tells an error that may be another one, or none, later.
+func passing(err error) bool {
+	kind := fault.Of(err)
+	return kind == fault.Unavailable || kind == fault.Limit || errors.Is(err, context.DeadlineExceeded)
 }
 
 // follow notices when the client leaves, from when it has the question on.
@@ -291,13 +321,13 @@ func (k *Keeper) find(run string) *waiting {
 // left is called when a waiting run's client has left, or the host drains.
 func (k *Keeper) left(w *waiting, cause error) {
 	k.mu.Lock()
-	here := w.out != nil // else its stream was ended by us
+	here, decided := w.out != nil, w.again != nil // else its stream was ended by us
 	k.mu.Unlock()
 	if !here {
 		return
 	}
 	drain := fault.CodeOf(cause) == CodeDrain
-	if !drain && !k.opts.Park && k.do(func() { k.cancel(w) }) {
+	if !drain && !decided && !k.opts.Park && k.do(func() { k.cancel(w) }) {
 		return
 	}
 	k.detach(w, drain)
@@ -355,25 +385,80 @@ func (k *Keeper) cancel(w *waiting) {
 }
 
 func (k *Keeper) cancelTaken(w *waiting) {
-	j, err := read(k.life, k.log, w.parked.Run)
+	j, p, err := k.open(k.life, w.parked.Run)
+	if err == nil && p.opened.ID != w.parked.ID {
+		err = errNoInteraction
+	}
 	if err == nil {
 		err = k.finish(j, RecordInteractionCancelled, w.parked.ID, endedPayload{State: Cancelled})
-	}
-	over := w.over
-	if over == nil {
-		over = func() {}
 	}
 	switch {
 	case err == nil:
 		k.count(j, w.parked.Kind, RecordInteractionCancelled)
 		k.forget(w.parked.Run)
-		over()
+		w.letGo()
 		k.ring(w.parked.Run)
-	case fault.Of(err) == fault.Conflict: // somebody has answered before
+	case taken(err) || fault.Of(err) == fault.NotFound: // somebody has answered before
 		k.goOn(w)
 	default:
 		k.opts.Logger.Error("a run whose client left is not cancelled in the log", "run", w.parked.Run, "error", err)
-		over()
+		w.letGo()
+		k.retry(w, func() { k.cancelTaken(w) })
+	}
+}
+
+// letGo ends the stream of a run that somebody has taken out.
+func (w *waiting) letGo() {
+	if w.out != nil {
+		w.over()
+	}
+	w.ctx, w.out, w.over = nil, nil, nil
+}
+
+// write writes the end of a run that the store did not take when it ended. If
+// the log says otherwise by now, it says at least that the run has ended.
+func (k *Keeper) write(w *waiting, j *journal, end endedPayload) {
+	err := j.close(k.life, k.log, k.opts.NewID)
+	if err != nil && fault.Of(err) != fault.Unavailable { // for instance an attempt before was made, and its acknowledgement got lost
+		err = k.conclude(w, end)
+	}
+	if passing(err) && k.life.Err() == nil {
+		k.opts.Logger.Error("the end of a run is not in the log yet", "run", w.parked.Run, "error", err)
+		k.retry(w, func() { k.write(w, j, end) })
+		return
+	}
+	if err != nil {
+		k.opts.Logger.Error("the end of a run is not in the log", "run", w.parked.Run, "error", err)
+	}
+	k.forget(w.parked.Run)
+	k.ring(w.parked.Run)
+}
+
+// conclude ends a run in the log, unless it has ended or goes on elsewhere.
+func (k *Keeper) conclude(w *waiting, end endedPayload) error {
+	for {
+		j, err := read(k.life, k.log, w.parked.Run)
+		if fault.Of(err) == fault.NotFound {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if j.entries[len(j.entries)-1].Kind == RecordRunEnded {
+			return j.close(k.life, k.log, k.opts.NewID)
+		}
+		if by, err := j.claimant(k.life, k.log); err != nil || by != "" && by != k.opts.Replica && by != w.dead {
+			return err
+		}
+		kind, id := "", ""
+		if p, err := j.question(k.life, k.log); err != nil {
+			return err
+		} else if p.open {
+			kind, id = RecordInteractionCancelled, p.opened.ID
+		}
+		if err := k.finish(j, kind, id, end); !taken(err) {
+			return err
+		}
 	}
 }
 
@@ -408,7 +493,7 @@ func (k *Keeper) expire(w *waiting) {
 
 func (k *Keeper) expireTaken(w *waiting) {
 	err := k.resolve(k.life, w.parked.Run, w.parked.ID, RecordInteractionExpired, nil)
-	if fault.Of(err) == fault.Unavailable && k.life.Err() == nil {
+	if err != nil && fault.Of(err) != fault.NotFound && k.life.Err() == nil {
 		k.opts.Logger.Error("an expiry is not in the log yet", "run", w.parked.Run, "error", err)
 		k.retry(w, func() { k.expireTaken(w) })
 		return
@@ -427,7 +512,7 @@ func (k *Keeper) resolve(ctx context.Context, run, interaction, kind string, ans
 		if p.opened.ID != interaction {
 			return errNoInteraction
 		}
-		if err := j.add(kind, resolvedPayload{ID: interaction, Answer: answer}, p.opened.Kind != KindCalls); err != nil {
+		if err := j.add(kind, resolvedPayload{ID: interaction, Answer: answer}, answer == nil); err != nil {
 			return err
 		}
 		err = j.flush(ctx, k.log, k.opts.NewID, false)
@@ -518,7 +603,14 @@ func (k *Keeper) Answer(ctx context.Context, user, run, interaction string,
 	if kept, err := k.engines.Kept(ctx, generation); err != nil {
 		return err
 	} else if !kept {
-		k.do(func() { k.lose(run, w) })
+		k.do(func() {
+			if w == nil {
+				w = &waiting{parked: Parked{Interaction: Interaction{Run: run}}}
+			} else if !k.take(w) {
+				return
+			}
+			k.lose(w)
+		})
 		return fault.New(fault.Gone, "the run this interaction belonged to has ended")
 	}
 	if err := k.resolve(ctx, run, interaction, RecordInteractionAnswered, answer); err != nil {
@@ -530,10 +622,14 @@ func (k *Keeper) Answer(ctx context.Context, user, run, interaction string,
 
 // asked returns a run's open question and its generation.
 func (k *Keeper) asked(ctx context.Context, w *waiting, run string) (Interaction, string, error) {
-	if w != nil {
+	decided := w != nil && k.decided(w)
+	if w != nil && !decided {
 		return w.parked.Interaction, w.parked.Generation, nil
 	}
 	j, p, err := k.open(ctx, run)
+	if err == nil && decided && p.opened.ID == w.parked.ID {
+		err = errNoInteraction
+	}
 	if err != nil {
 		return Interaction{}, "", err
 	}
@@ -559,79 +655,115 @@ func (k *Keeper) pickUp(run string) {
 	if err != nil || j.entries[len(j.entries)-1].Kind != RecordInteractionAnswered {
 		return
 	}
-	if w := k.find(run); w != nil && k.take(w) {
-		k.goOn(w)
+	if w := k.find(run); w != nil {
+		if !k.decided(w) && k.take(w) {
+			k.goOn(w)
+		}
 		return
 	}
 	k.goOn(&waiting{parked: Parked{Interaction: Interaction{Run: run}, Generation: j.generation}})
 }
 
-// lose ends a run that cannot go on, because its generation does not exist any
-// more or its log cannot be read.
-func (k *Keeper) lose(run string, w *waiting) {
-	if w != nil && !k.take(w) {
-		return
-	}
-	j, err := read(k.life, k.log, run)
-	if err == nil {
-		err = k.finish(j, RecordInteractionCancelled, "", endedPayload{State: Failed, Reason: "it cannot be resumed"})
-	}
-	if err != nil {
-		k.opts.Logger.Error("a run that cannot go on is not ended in the log", "run", run, "error", err)
-	}
-	k.forget(run)
-	if w != nil && w.out != nil {
+// lose ends a run that somebody has taken out and that cannot go on, because
+// its generation does not exist any more or its log cannot be read.
+func (k *Keeper) lose(w *waiting) {
+	err := k.conclude(w, endedPayload{State: Failed, Reason: "it cannot be resumed"})
+	if w.out != nil {
 		w.out.Failed(FailureRun)
 		w.out.Ended(w.parked.Info)
-		w.over()
 	}
-	k.ring(run)
+	w.letGo()
+	if err != nil {
+		k.opts.Logger.Error("a run that cannot go on is not ended in the log", "run", w.parked.Run, "error", err)
+	}
+	if passing(err) && k.life.Err() == nil {
+		k.retry(w, func() { k.lose(w) })
+		return
+	}
+	k.forget(w.parked.Run)
+	k.ring(w.parked.Run)
 }
 
 // goOn resumes a run that somebody has taken out.
 func (k *Keeper) goOn(w *waiting) {
 	if w.out != nil && k.opts.Park && w.ctx.Err() != nil { // the client left a moment ago
-		w.over()
-		w.ctx, w.out, w.over = nil, nil, nil
+		w.letGo()
 	}
 	ctx, out, over := w.ctx, w.out, w.over
 	if out == nil {
 		ctx, out, over = k.life, nobody{}, func() {}
 	}
-	o, err := k.resume(ctx, w.parked, out)
+	if !k.begin(w.parked.Run) { // it does already
+		out.Ended(w.parked.Info)
+		over()
+		return
+	}
+	o, err := k.resume(ctx, w, out)
+	k.began(w.parked.Run)
 	switch {
 	case err != nil && k.life.Err() != nil: // another replica goes on, or the next start
 		out.Ended(w.parked.Info)
 		over()
 		return
-	case fault.Of(err) == fault.Unavailable:
+	case passing(err):
 		k.opts.Logger.Error("a run cannot be resumed yet", "run", w.parked.Run, "error", err)
 		k.retry(w, func() { k.goOn(w) })
 		return
 	case err != nil:
 		k.opts.Logger.Error("a run cannot be resumed", "run", w.parked.Run, "error", err)
-		k.lose(w.parked.Run, nil)
-		out.Failed(FailureRun)
-		out.Ended(w.parked.Info)
-		over()
+		k.lose(w)
 		return
 	case o.Lost: // its client finds it again under its events
-		k.forget(w.parked.Run)
+		if !k.here(w.parked.Run) {
+			k.forget(w.parked.Run)
+		}
 		out.Ended(w.parked.Info)
 	}
 	k.settle(ctx, w.parked.Run, o, out, over)
 }
 
-func (k *Keeper) resume(ctx context.Context, p Parked, out Observer) (Outcome, error) {
-	engine, release, err := k.engines.Engine(k.life, p.Generation)
+// begin reports whether a run goes on here only from now on, until began.
+func (k *Keeper) begin(run string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, ok := k.going[run]; ok {
+		return false
+	}
+	k.going[run] = struct{}{}
+	return true
+}
+
+func (k *Keeper) began(run string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.going, run)
+}
+
+// here tells whether a run waits or goes on here.
+func (k *Keeper) here(run string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, going := k.going[run]
+	return going || k.waiting[run] != nil || k.running[run] != nil
+}
+
+// resume lets the engine go on with a run. A panic is the run's failure, as it
+// is of a run that begins.
+func (k *Keeper) resume(ctx context.Context, w *waiting, out Observer) (o Outcome, err error) {
+	defer func() {
+		if p := recover(); p != nil { // the value may hold text of a request; its type does not
+			o, err = Outcome{}, fault.New(fault.Internal, "a resumed run panicked: %T", p)
+		}
+	}()
+	engine, release, err := k.engines.Engine(k.life, w.parked.Generation)
 	if err != nil {
 		return Outcome{}, err
 	}
 	defer release()
-	if err := k.announce(k.life, p.Run, p.Generation, k.opts.Now()); err != nil {
+	if err := k.announce(k.life, w.parked.Run, w.parked.Generation, k.opts.Now()); err != nil {
 		return Outcome{}, err
 	}
-	return engine.Resume(ctx, p.Run, k.opts.Replica, out)
+	return engine.takeOver(ctx, w.parked.Run, k.opts.Replica, w.dead, out)
 }
 
 // openRun is what the index says of a run that is not ended.

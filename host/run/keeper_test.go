@@ -21,6 +21,8 @@ type replica struct {
 	world  *world
 	store  noted
 	gone   bool // no generation can be had
+
+	digests bool
 }
 
 func newReplica(t *testing.T, s store.Store, w *world, name string, opts KeeperOptions) *replica {
@@ -50,7 +52,7 @@ func (r *replica) Engine(context.Context, string) (*Engine, func(), error) {
 	}
 	engine, err := New(Deps{Policy: func() (Policy, func()) { return r.world, func() {} },
 		Model: r.world, Tools: fakeTools{r.world}, Log: r.store, Keeper: r.keeper, People: r.desk,
-	}, Options{AskTimeout: time.Minute})
+	}, Options{AskTimeout: time.Minute, Digests: r.digests})
 	return engine, func() {}, err
 }
 

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"weir/host/fault"
@@ -38,13 +39,44 @@ func (j *journal) flush(ctx context.Context, log Log, newID func() string, ended
 		last := j.entries[upTo-1].Kind
 		j.reached("before " + last)
 		position, err := log.Append(ctx, LogName(j.run), j.position, newID(), message)
-		if err != nil {
+		switch {
+		case taken(err):
+			return errors.Join(err, j.dropLate(ctx, log))
+		case errors.Is(err, context.DeadlineExceeded):
+			return fault.New(fault.Unavailable, "run %s: its log: %w", j.run, err)
+		case err != nil:
 			return err
 		}
 		j.position, j.durable = position, upTo
 		j.reached(last)
 	}
 	return nil
+}
+
+// dropLate drops what was written beside a log that somebody else has ended in
+// the meantime.
+func (j *journal) dropLate(ctx context.Context, log Log) error {
+	now, err := read(ctx, log, j.run)
+	if err != nil || now.entries[len(now.entries)-1].Kind != RecordRunEnded {
+		return nil // who ends it drops them
+	}
+	return log.DropSpace(ctx, rawSpace(j.run))
+}
+
+// claimant is the replica that has gone on with the run since its last question
+// was answered, or nobody.
+func (j *journal) claimant(ctx context.Context, log Log) (string, error) {
+	for i := len(j.entries) - 1; i >= 0; i-- {
+		switch j.entries[i].Kind {
+		case RecordRunClaimed:
+			var c claimedPayload
+			err := j.load(ctx, log, i, &c)
+			return c.Replica, err
+		case RecordInteractionOpened, RecordInteractionAnswered, RecordInteractionExpired, RecordInteractionCancelled:
+			return "", nil
+		}
+	}
+	return "", nil
 }
 
 // message is as many of the next records as go together.

@@ -17,11 +17,15 @@ type desk struct {
 	executed []string // claims, or "settle " and claims
 	answer   string   // of the executing service
 	hold     chan struct{}
+	panics   bool
 }
 
 func (d *desk) Declared() []Tool { return []Tool{{Name: "change", StepName: "change"}} }
 
 func (d *desk) Propose(_ string, arguments abi.Raw) (Proposal, error) {
+	if d.panics {
+		panic("a bug")
+	}
 	var p change
 	if err := json.Unmarshal(arguments, &p); err != nil {
 		return nil, fault.Coded(fault.Invalid, CodeProposal, "this is no proposal")

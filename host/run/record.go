@@ -25,6 +25,7 @@ const (
 	RecordSaid                 = "said"          // text of a model whose reply failed in the end
 	RecordReleased             = "released"      // text that the client has
 	RecordResult               = "result"        // of one call of an action that has several
+	RecordCallSent             = "call_sent"     // one call that may change something is about to be made
 	RecordCallProposed         = "call_proposed" // one call that the caller shall perform; interaction_opened then asks for all of them
 	RecordInteractionOpened    = "interaction_opened"
 	RecordParked               = "parked"
@@ -123,6 +124,10 @@ type releasedPayload struct {
 	From int    `json:"from"`
 	To   int    `json:"to"`
 	Text string `json:"text"`
+}
+
+type sentPayload struct {
+	Step string `json:"step"` // the tool step that is open meanwhile
 }
 
 type resultPayload struct {

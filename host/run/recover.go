@@ -98,15 +98,20 @@ func (k *Keeper) adopt(ctx context.Context) error {
 		if !ok || alive[replica] {
 			continue
 		}
-		if err := k.adoptRun(ctx, key, run); err != nil {
+		if err := k.adoptRun(ctx, key, run, alive); err != nil {
 			k.opts.Logger.Error("a run of another replica is not taken over", "run", run, "error", err)
 		}
 	}
 	return nil
 }
 
-// adoptRun takes one over: it waits here now, or goes on here.
-func (k *Keeper) adoptRun(ctx context.Context, key, run string) error {
+// adoptRun takes one over: it waits here now, or goes on here. One that goes on
+// at a replica that is alive is left alone, with its entry, for whoever that was
+// may be gone at the next look.
+func (k *Keeper) adoptRun(ctx context.Context, key, run string, alive map[string]bool) error {
+	if k.here(run) {
+		return nil
+	}
 	body, err := k.index.Get(ctx, key)
 	if fault.Of(err) == fault.NotFound {
 		return nil
@@ -132,10 +137,17 @@ func (k *Keeper) adoptRun(ctx context.Context, key, run string) error {
 	if p.ended != nil {
 		return k.clear(ctx, key, j)
 	}
+	by, err := j.claimant(ctx, k.log)
+	if err != nil {
+		return err
+	}
+	if by != "" && by != k.opts.Replica && alive[by] {
+		return nil
+	}
 	if err := k.announce(ctx, run, j.generation, time.UnixMilli(entry.Expires)); err != nil {
 		return err
 	}
-	w := &waiting{parked: Parked{Interaction: Interaction{Run: run}, Generation: j.generation, Position: j.position}}
+	w := &waiting{parked: Parked{Interaction: Interaction{Run: run}, Generation: j.generation, Position: j.position}, dead: by}
 	if p.open {
 		w.parked.Interaction = p.interaction(run)
 		k.add(w)
@@ -176,6 +188,7 @@ func (k *Keeper) listen() {
 }
 
 func (k *Keeper) lookAtAll() {
+	k.ringAll()
 	for _, run := range k.all() {
 		k.heard(run, math.MaxInt64)
 	}
@@ -191,11 +204,14 @@ func (k *Keeper) all() []string {
 func (k *Keeper) heard(run string, position int64) {
 	k.ring(run)
 	w := k.find(run)
-	if w == nil || position <= w.parked.Position {
+	if w == nil || position <= w.parked.Position || k.decided(w) {
 		return
 	}
 	k.do(func() {
 		j, err := read(k.life, k.log, run)
+		if passing(err) {
+			time.AfterFunc(k.opts.Lease/12, func() { k.heard(run, position) })
+		}
 		if err != nil {
 			return
 		}

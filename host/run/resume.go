@@ -22,6 +22,7 @@ type past struct {
 	calls   map[int]judged // of the action in progress, where the caller performs them
 	parked  parkedPayload
 	given   *given
+	sent    *sentPayload   // without a result
 	opened  *openedPayload // the last question
 	open    bool           // and nobody has answered it
 	ended   *endedPayload
@@ -73,9 +74,12 @@ func (p *past) take(ctx context.Context, log Log, j *journal, i int) error {
 	case RecordResult:
 		var r resultPayload
 		err := load(&r)
-		p.results, p.notes, p.given = append(p.results, r.Result), append(p.notes, r.Note), nil
+		p.results, p.notes, p.given, p.sent = append(p.results, r.Result), append(p.notes, r.Note), nil, nil
 		p.judge(r.Index, judged{result: &r.Result, note: r.Note})
 		return err
+	case RecordCallSent:
+		p.sent = new(sentPayload)
+		return load(p.sent)
 	case RecordCallProposed:
 		var c proposedPayload
 		err := load(&c)
@@ -123,7 +127,7 @@ func (p *past) takeEvent(load func(any) error) error {
 		}
 	}
 	p.inputs = append(p.inputs, in)
-	p.results, p.notes, p.calls, p.given = nil, nil, nil, nil
+	p.results, p.notes, p.calls, p.given, p.sent = nil, nil, nil, nil, nil
 	return nil
 }
 
@@ -157,25 +161,34 @@ func (p *past) interaction(run string) Interaction {
 		Owner: p.opened.Owner, Expires: time.UnixMilli(p.opened.Expires)}
 }
 
-// Resume takes over a run whose question is answered, or whose replica has
-// died, and goes on with it as [Engine.Run] does. The engine is that of the
-// run's own generation. Outcome.Lost means that somebody else was first. An
-// approved change is executed whether the client is there or not; only then
+// Resume takes over a run whose question is answered and goes on with it as
+// [Engine.Run] does. The engine is that of the run's own generation.
+// Outcome.Lost means that somebody else was first, or that the question is open.
+// An approved change is executed whether the client is there or not; only then
 // does the end of ctx end the run.
 func (e *Engine) Resume(ctx context.Context, id, replica string, out Observer) (Outcome, error) {
+	return e.takeOver(ctx, id, replica, "", out)
+}
+
+// takeOver is Resume also for a run that the dead replica had gone on with.
+func (e *Engine) takeOver(ctx context.Context, id, replica, dead string, out Observer) (Outcome, error) {
 	reading := context.WithoutCancel(ctx) // a client that leaves ends no run that it has just let go on
 	j, err := read(reading, e.deps.Log, id)
 	if err != nil {
 		return Outcome{}, err
 	}
+	if j.entries[len(j.entries)-1].Kind == RecordRunEnded { // whoever wrote that may have died before it was closed
+		return Outcome{Lost: true}, j.close(reading, e.deps.Log, e.opts.NewID)
+	}
 	p, err := fold(reading, e.deps.Log, j)
 	switch {
 	case err != nil:
 		return Outcome{}, err
-	case p.ended != nil:
-		return Outcome{Lost: true}, nil
 	case p.open:
-		return Outcome{}, fault.New(fault.Unavailable, "run %s: its question is open", id)
+		return Outcome{Lost: true}, nil
+	}
+	if by, err := j.claimant(reading, e.deps.Log); err != nil || by != "" && by != replica && by != dead {
+		return Outcome{Lost: true}, err
 	}
 	j.now, j.reached, j.digests = e.opts.Now, e.opts.Reached, e.opts.Digests
 	j.epoch++
@@ -204,6 +217,7 @@ func (e *Engine) revive(ctx context.Context, p *past, policy Policy, j *journal,
 			RequestID: s.RequestID, RequestIDSource: s.Source, Contract: s.Contract, RunID: j.run, Turns: p.turns, Caller: s.Caller.caller()},
 		info: Info{RunID: j.run, StepID: s.StepID, TraceID: s.TraceID, RequestID: s.RequestID, Generation: s.Generation},
 	}
+	r.known, r.unsettled = true, p.sent
 	r.open(ctx, s.Traceparent)
 	r.equip(out, j)
 	r.out.replaying(p.released)

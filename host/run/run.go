@@ -76,6 +76,9 @@ type Outcome struct {
 	Parked *Parked
 	// Lost: somebody else has taken the run over. Nothing more is shown.
 	Lost bool
+	// unwritten is the log of a run that others know of and whose end the store
+	// has not taken yet.
+	unwritten *journal
 }
 
 // Parked is a run that waits for a person. It holds no plugin, no connection
@@ -131,16 +134,19 @@ func (r *run) advance(event abi.Event) *ending {
 // goroutine of [Engine.Run].
 type run struct {
 	*Engine
-	req     Request
-	info    Info
-	stamped abi.Call // clock and seed of the guards' calls
-	policy  Policy
-	guards  Guards
-	sink    Sink // nil until the input passed
-	thread  thread
-	budget  budget
-	out     *shown
-	given   *given // what a person has answered; nil: nothing is answered
+	req       Request
+	info      Info
+	stamped   abi.Call // clock and seed of the guards' calls
+	policy    Policy
+	guards    Guards
+	sink      Sink // nil until the input passed
+	thread    thread
+	budget    budget
+	out       *shown
+	given     *given       // what a person has answered; nil: nothing is answered
+	sent      *sentPayload // the call in progress, if the log has it
+	unsettled *sentPayload // of a process that died in it
+	known     bool         // others may have seen its log: it has waited, or was about to
 
 	tools    Tools     // of the host, or those that the caller performs
 	people   People    // nil where nobody can be asked
@@ -402,22 +408,26 @@ func (r *run) end(e ending) Outcome {
 	}
 	r.out.record(RecordRunEnded, endedPayload{State: r.state, Failure: e.failure, Stopped: e.stopped, Reason: e.reason}, true)
 	r.span.End(string(r.state), failureCode(e))
-	if r.out.journal.durable > 0 { // or a crash would bring back what the client saw end
-		r.write()
+	o := Outcome{State: r.state}
+	first := r.known || r.out.journal.durable > 0 // or a crash would bring back what the client saw end
+	if first && !r.write() {
+		o.unwritten = r.out.journal
 	}
 	r.show(e)
-	if r.out.journal.durable == 0 {
+	if !first {
 		r.write()
 	}
-	return Outcome{State: r.state}
+	return o
 }
 
-// write writes the rest of the log. Nobody waits for it, so a failure is
-// logged and changes nothing for the client.
-func (r *run) write() {
-	if err := r.out.journal.close(r.client, r.deps.Log, r.opts.NewID); err != nil {
+// write writes the rest of the log and reports whether it is there. Nobody waits
+// for it, so a failure is logged and changes nothing for the client.
+func (r *run) write() bool {
+	err := r.out.journal.close(r.client, r.deps.Log, r.opts.NewID)
+	if err != nil {
 		r.opts.Logger.ErrorContext(r.client, "run log not written", "run", r.req.RunID, "error", err)
 	}
+	return err == nil
 }
 
 func (r *run) show(e ending) {

@@ -32,7 +32,7 @@ func (r *run) performTools(calls []abi.ToolCall, done []abi.ToolResult) (abi.Eve
 	event := abi.Event{Type: abi.EventTools, Results: make([]abi.ToolResult, 0, len(calls))}
 	event.Results = append(event.Results, done...)
 	for i := len(done); i < len(calls); i++ {
-		r.judged = CallNote{}
+		r.judged, r.sent = CallNote{}, nil
 		result, end := r.performTool(calls[i])
 		if end != nil {
 			return abi.Event{}, end
@@ -40,8 +40,15 @@ func (r *run) performTools(calls []abi.ToolCall, done []abi.ToolResult) (abi.Eve
 		r.note.Calls = append(r.note.Calls, r.judged)
 		result.Ref, result.CallID, result.Name = r.thread.nextRef()+i, calls[i].ID, calls[i].Name
 		event.Results = append(event.Results, result)
-		if len(calls) > 1 { // or the event says it
+		if len(calls) > 1 || r.sent != nil { // or the event says it
 			r.out.record(RecordResult, resultPayload{Index: i, Result: result, Note: r.judged}, false)
+		}
+		if r.sent != nil {
+			if err := r.flush(); fault.Of(err) == fault.Conflict {
+				return abi.Event{}, r.failed(err)
+			} else if err != nil { // a resume says that it is not known
+				r.opts.Logger.Error("the result of a call is not in the log", "run", r.req.RunID, "error", err)
+			}
 		}
 	}
 	return event, nil
@@ -51,6 +58,10 @@ func (r *run) performTools(calls []abi.ToolCall, done []abi.ToolResult) (abi.Eve
 // performs it if both allow, or a person does. An ending ends the run, or
 // leaves it waiting; whatever is wrong with the call is a result.
 func (r *run) performTool(call abi.ToolCall) (abi.ToolResult, *ending) {
+	if sent := r.unsettled; sent != nil {
+		r.unsettled = nil
+		return r.settleSent(call, sent)
+	}
 	if tool, ok := r.declared(call.Name); ok {
 		return r.performDeclared(tool, call)
 	}
@@ -137,6 +148,10 @@ func (r *run) call(tool Tool, check ToolCheck) (abi.ToolResult, *ending) {
 	ctx, span := r.opts.Tracer.StartTool(r.ctx, telemetry.ToolStart{
 		Name: tool.Name, StepName: tool.StepName, Input: string(step.Input)})
 	r.out.Step(step)
+	if err := r.send(tool, step.ID); err != nil {
+		span.End("", true)
+		return abi.ToolResult{}, r.failed(err)
+	}
 	text, failed, err := r.tools.Call(ctx, tool.Name, check.Arguments)
 	span.Returned()
 	if r.ctx.Err() != nil {
@@ -147,6 +162,40 @@ func (r *run) call(tool Tool, check ToolCheck) (abi.ToolResult, *ending) {
 		text, failed = errorPrefix+err.Error(), true
 	}
 	result, err := r.settle(tool, check, step, abi.ToolResult{Text: text, Failed: failed}, span)
+	if err != nil {
+		return abi.ToolResult{}, r.failed(err)
+	}
+	return result, nil
+}
+
+// send makes durable that a call is about to be made which may change something,
+// so that no resume makes it again. A run that nobody can resume needs no such
+// record.
+func (r *run) send(tool Tool, step string) error {
+	if tool.ReadOnly || !r.known {
+		return nil
+	}
+	r.sent = &sentPayload{Step: step}
+	r.out.record(RecordCallSent, r.sent, true)
+	return r.flush()
+}
+
+// unknownResult is what a model reads of a call that a process made and did not
+// outlive.
+const unknownResult = errorPrefix + "it is not known whether this call was carried out. Look at the record before you report anything of it, and do not repeat it."
+
+// settleSent is the result of a call that was about to be made when the run's
+// process died.
+func (r *run) settleSent(call abi.ToolCall, sent *sentPayload) (abi.ToolResult, *ending) {
+	r.sent = sent
+	r.judged.Asked = r.take(gateVerdict) != nil
+	tool, args, err := r.tools.Parse(call.Name, call.Arguments)
+	if err != nil {
+		return abi.ToolResult{}, r.failed(err)
+	}
+	check := r.check(tool, args)
+	step := Step{Kind: StepTool, ID: sent.Step, Name: tool.StepName, Input: r.guards.Display(r.ctx, args)}
+	result, err := r.settle(tool, check, step, abi.ToolResult{Text: unknownResult, Failed: true}, nil)
 	if err != nil {
 		return abi.ToolResult{}, r.failed(err)
 	}
