@@ -40,6 +40,8 @@ func (c *Config) declares() bool {
 //	yes        no       any           refused
 //	yes        yes      no            refused
 //	yes        yes      yes           approvals are on
+//
+// A command that starts nothing has no secret and asks nobody: it takes any row.
 func (k checker) approvals() {
 	a := &k.c.Approvals
 	secret := !blank(a.Secret.Reveal())
@@ -49,7 +51,7 @@ func (k checker) approvals() {
 	for _, name := range slices.Sorted(maps.Keys(k.c.Actions)) {
 		action := k.c.Actions[name]
 		k.action(name, &action)
-		if !action.Enabled {
+		if !action.Enabled || k.keyless {
 			continue
 		}
 		path := []string{"actions", name, "enabled"}
@@ -60,7 +62,7 @@ func (k checker) approvals() {
 			k.l.key(k.c.file(), path, "true needs a way to ask a person: set HITL_ENABLE_INTERACTIVE to true, or set this to false")
 		}
 	}
-	if a.Interactive && !k.c.declares() {
+	if a.Interactive && !k.c.declares() && !k.keyless {
 		k.l.variable("HITL_ENABLE_INTERACTIVE", "true needs an action that a person may authorise: set enabled = true in an [actions.<tool>] table, or set this to false")
 	}
 	k.key(a.OnDisconnect == DisconnectCancel || a.OnDisconnect == DisconnectPark, "approvals.on_disconnect", `expected "cancel" or "park", got %q`, shorten(a.OnDisconnect))

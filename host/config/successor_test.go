@@ -1,6 +1,7 @@
 package config
 
 import (
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -68,4 +69,18 @@ func TestKeyless(t *testing.T) {
 	if _, err := Load(Source{Path: shippedPath, Keyless: true}); err != nil {
 		t.Errorf("for a command that needs none: %v", err)
 	}
+	// Modules are built, pinned and put into an image where no secret is.
+	dir := t.TempDir()
+	write(t, dir, "system.md", "You are helpful.\n")
+	write(t, dir, "agent.toml", minimal+"[actions.change]\nenabled = true\n")
+	src := Source{Path: filepath.Join(dir, "agent.toml"), Keyless: true}
+	for _, env := range []vars{{}, vars{}.with("HITL_ENABLE_INTERACTIVE", "true")} {
+		src.Env = env.look
+		if c, err := Load(src); err != nil || c.ApprovalsOn() {
+			t.Errorf("with an action and %v: %v", env, err)
+		}
+	}
+	src.Env = vars{}.with("HITL_APPROVAL_SECRET", "short").look
+	_, err := Load(src)
+	wantProblems(t, err, "environment HITL_APPROVAL_SECRET: expected at least 24 characters")
 }
