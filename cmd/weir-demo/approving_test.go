@@ -49,6 +49,27 @@ func TestApproving(t *testing.T) {
 	}
 }
 
+// Who has switched approvals on as docs/approvals.md says can still see the demo.
+func TestApprovingTwice(t *testing.T) {
+	path, remove, err := approving(shipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer remove()
+	again, removeAgain, err := approving(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer removeAgain()
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after, err := os.ReadFile(again); err != nil || string(after) != string(before) {
+		t.Errorf("the copy was changed, %v", err)
+	}
+}
+
 // A configuration in which approvals cannot be switched on is named, and
 // nothing is left.
 func TestApprovingNeedsItsLines(t *testing.T) {
