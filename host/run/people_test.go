@@ -15,7 +15,6 @@ import (
 type desk struct {
 	mu       sync.Mutex
 	executed []string // claims, or "settle " and claims
-	answer   string   // of the executing service
 	hold     chan struct{}
 	panics   bool
 }

@@ -217,7 +217,6 @@ type journal struct {
 	previous string // digest of the last header
 	durable  int    // entries that the store has
 	position int64  // of the log there
-	size     int    // bytes of what is not appended
 }
 
 // add puts one record at the end. Payload must marshal; kept says that its
