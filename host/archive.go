@@ -49,12 +49,10 @@ const generationPrefix = "generation."
 
 func newArchive(h *Host) *archive { return &archive{host: h, loaded: map[string]*revived{}} }
 
-// save stores what a draft was read from, once.
+// save stores what a draft was read from. What is there already is written anew,
+// so that nobody drops it who has found it unused a moment ago.
 func (a *archive) save(ctx context.Context, d *draft) error {
 	name := generationPrefix + d.id
-	if _, err := a.host.store.Get(ctx, name); fault.Of(err) != fault.NotFound {
-		return err
-	}
 	m := archived{Saved: time.Now().UnixMilli(), Config: d.cfg, Policy: d.policy}
 	m.Policy.Plugins = bareSpecs(d.policy.Plugins)
 	for _, s := range d.policy.Plugins {

@@ -116,25 +116,27 @@ func (h *Host) keep(ctx context.Context, d *draft) error {
 
 // replica is what a replica's lease says of it.
 type replica struct {
-	Generation string `json:"generation"`
+	Generation string   `json:"generation"`
+	Draining   []string `json:"draining,omitempty"` // whose runs have not ended
 }
 
 // lease is this replica's.
 func (h *Host) lease() []byte {
-	body, err := json.Marshal(replica{Generation: h.swaps.current.Load().id})
+	body, err := json.Marshal(replica{Generation: h.swaps.current.Load().id, Draining: h.swaps.old()})
 	if err != nil {
 		return []byte("{}")
 	}
 	return body
 }
 
-// sweep drops generations that nobody names.
+// sweep drops generations that nobody names. It asks the replicas first: what
+// one of them is done with by then has become a run that waits.
 func (h *Host) sweep(ctx context.Context) error {
 	if h.executor == nil && !h.turns() {
 		return nil
 	}
 	used := map[string]bool{h.swaps.current.Load().id: true}
-	for _, prefix := range []string{run.OpenPrefix, run.ReplicaPrefix} {
+	for _, prefix := range []string{run.ReplicaPrefix, run.OpenPrefix} {
 		keys, err := h.store.Keys(ctx, prefix)
 		if err != nil {
 			return err
@@ -149,6 +151,9 @@ func (h *Host) sweep(ctx context.Context) error {
 				return err
 			}
 			used[r.Generation] = true
+			for _, id := range r.Draining {
+				used[id] = true
+			}
 		}
 	}
 	return h.archive.sweep(ctx, used)

@@ -359,6 +359,16 @@ func (s *swaps) drain(old, next *policy) {
 	})
 }
 
+// old are the generations that runs still use.
+func (s *swaps) old() (ids []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, g := range s.draining {
+		ids = append(ids, g.ID())
+	}
+	return ids
+}
+
 func (s *swaps) tell(next, old *policy, trigger, outcome string) {
 	if outcome == OutcomeSwapped {
 		s.host.log.Info("policy swapped", "generation", next.generation.Short(), "from", old.generation.Short(), "trigger", trigger)
