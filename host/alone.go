@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"weir/host/contract/turn"
@@ -66,7 +67,7 @@ func (a *TurnAgent) start(ctx context.Context) (err error) {
 	if err := h.startModel(); err != nil {
 		return err
 	}
-	if err := h.startOwnStore(); err != nil {
+	if err := h.startOwnStore(ctx); err != nil {
 		return err
 	}
 	if err := h.startPolicy(ctx, p); err != nil {
@@ -113,7 +114,7 @@ const keepAlone = 10 * time.Minute
 
 // startOwnStore opens a store that is this process's own: one of `weir serve`
 // belongs to that.
-func (h *Host) startOwnStore() error {
+func (h *Host) startOwnStore(ctx context.Context) error {
 	s, path := memory.New(memory.Options{}), ""
 	if h.alone.Caller != "" {
 		dir := filepath.Join(h.cfg.StateDir(), "agentv")
@@ -122,6 +123,9 @@ func (h *Host) startOwnStore() error {
 		}
 		sweepAlone(dir)
 		path = filepath.Join(dir, filepath.Base(h.alone.Caller)+".json")
+		if err := h.holdCaller(ctx, strings.TrimSuffix(path, ".json")+heldSuffix); err != nil {
+			return err
+		}
 		if data, err := os.ReadFile(path); err == nil {
 			restored, err := memory.Restore(data, memory.Options{})
 			if err != nil {
@@ -136,12 +140,40 @@ func (h *Host) startOwnStore() error {
 	return nil
 }
 
+// heldSuffix ends the names of the files that processes of one caller hold.
+const heldSuffix = ".lock"
+
+// holdCaller waits until no other process of the caller is at work, until this
+// one has ended: of two that read the same sessions, one would undo what the
+// other did.
+func (h *Host) holdCaller(ctx context.Context, path string) error {
+	limit := h.cfg.Contract.Turn.AnswerTimeout
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	f, err := hold(ctx, path)
+	switch {
+	case errors.Is(err, errHeld):
+		return fault.New(fault.Unavailable, "sessions: expected the other process of the same parent to end within %s; with --forget both work at once and keep nothing", limit)
+	case err != nil:
+		return fault.New(fault.Invalid, "sessions: expected a file that can be locked: %w", err)
+	}
+	h.onStop(func(context.Context) error { release(f); return nil })
+	return nil
+}
+
 // sweepAlone removes the files of callers that have not asked for long.
 func sweepAlone(dir string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > keepAlone {
-			_ = os.Remove(filepath.Join(dir, e.Name()))
+		info, err := e.Info()
+		if err != nil || time.Since(info.ModTime()) <= keepAlone {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		if !strings.HasSuffix(path, heldSuffix) {
+			_ = os.Remove(path)
+		} else if f, err := openHeld(path); err == nil { // of a process that was killed
+			release(f)
 		}
 	}
 }

@@ -149,9 +149,14 @@ func unauthenticated(head server.Header) (any, error) {
 	return local("http"), nil
 }
 
+// localPrefix begins the name of whoever a listener without a key serves. The
+// comma is in it because no authenticated user's name has one (host/auth): its
+// runs and sessions are never theirs.
+const localPrefix = "agentv,"
+
 // local is the caller of a listener that authenticates nobody.
 func local(listener string) turn.Caller {
-	user := "agentv:" + listener
+	user := localPrefix + listener
 	return turn.Caller{Local: true, Request: run.Request{
 		Principal: run.Principal{UserID: user, Pseudonym: auth.Pseudonym(user)},
 		RequestID: uuid.NewString(), RequestIDSource: run.SourceGenerated,

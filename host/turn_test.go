@@ -1,11 +1,18 @@
 package host_test
 
 import (
+	"encoding/json"
+	"io"
+	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"weir/host"
+	"weir/host/auth"
+	"weir/host/fault"
 	"weir/host/hosttest"
 )
 
@@ -54,5 +61,125 @@ func TestTurnIsChecked(t *testing.T) {
 				t.Error("an agent without a caller keeps files")
 			}
 		})
+	}
+}
+
+// sessionOf asks and returns the session that answered.
+func sessionOf(t *testing.T, reply string) string {
+	t.Helper()
+	var m struct {
+		Metadata struct {
+			Session string `json:"session_id"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal([]byte(reply), &m); err != nil || m.Metadata.Session == "" {
+		t.Fatalf("%q, %v", reply, err)
+	}
+	return m.Metadata.Session
+}
+
+// Whoever nobody has authenticated is nobody that could be: a user with the very
+// name of a listener finds none of its sessions.
+func TestListenersAreNoUsers(t *testing.T) {
+	w := hosttest.Prepare(t, hosttest.Options{Config: "[contract.turn]\nenabled = true\nlisten = '127.0.0.1:0'\n[[contract.turn.tools]]\nname = 'a'\ndescription = 'does a'\n"})
+	if err := w.Boot(t); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	post := func(addr, user string) string {
+		req, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+addr+"/execute_task", strings.NewReader(`{"task_description":"hello","run_id":"r"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		if user != "" {
+			req.Header.Set("Authorization", "Bearer "+hosttest.ServiceKey)
+			req.Header.Set("x-authenticated-user-id", user)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil || resp.StatusCode != 200 {
+			t.Fatalf("%d %s %v", resp.StatusCode, body, err)
+		}
+		return sessionOf(t, string(body))
+	}
+	listener, again := post(w.Host.TurnAddr().String(), ""), post(w.Host.TurnAddr().String(), "")
+	if listener != again {
+		t.Errorf("the control: %s and %s", listener, again)
+	}
+	if user := post(w.Host.Addr().String(), "agentv:http"); user == listener {
+		t.Error("a user shares the listener's session")
+	}
+	// Every name that a listener may have is one that authentication refuses.
+	gate, err := auth.New(hosttest.ServiceKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"agentv:http": true, host.LocalUser("http"): false, host.LocalUser("stdio"): false} {
+		header := http.Header{"Authorization": {"Bearer " + hosttest.ServiceKey}}
+		header.Set(auth.HeaderUserID, name)
+		if _, err := gate.Authenticate(header); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Two processes of one parent at once: the second begins when the first has
+// ended, with what that left, or says why it does not.
+func TestProcessesOfOneParent(t *testing.T) {
+	w := hosttest.Prepare(t, hosttest.Options{Config: "[contract.turn]\nanswer_timeout = '1s'\n[[contract.turn.tools]]\nname = 'a'\ndescription = 'does a'\n"})
+	start := func(caller string) (*host.TurnAgent, error) {
+		return host.StartTurn(t.Context(), host.TurnOptions{Options: w.Options(w.Env(), nil, nil), Listener: "stdio", Caller: caller})
+	}
+	ask := func(a *host.TurnAgent) string {
+		var out strings.Builder
+		if err := a.Lines(t.Context(), strings.NewReader(`{"task_description":"hello"}`), &out); err != nil {
+			t.Fatal(err)
+		}
+		return sessionOf(t, out.String())
+	}
+	stop := func(a *host.TurnAgent) {
+		if err := a.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	first, err := start("one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other, err := start("two"); err != nil {
+		t.Errorf("another parent's: %v", err)
+	} else {
+		stop(other)
+	}
+	if second, err := start("one"); err == nil {
+		t.Error("a second one starts while the first is at work")
+		stop(second)
+	} else if fault.Of(err) != fault.Unavailable || !strings.Contains(err.Error(), "--forget") {
+		t.Errorf("while the first is at work: %v", err)
+	}
+	session := ask(first)
+	next := make(chan string)
+	go func() {
+		defer close(next)
+		if second, err := start("one"); err != nil {
+			t.Error(err)
+		} else {
+			next <- ask(second)
+			stop(second)
+		}
+	}()
+	time.Sleep(50 * time.Millisecond) // so that it most likely waits; either way it must go on
+	stop(first)
+	if got := <-next; got != session {
+		t.Errorf("the next process has session %s, want %s", got, session)
+	}
+	<-next
+	if left, err := filepath.Glob(filepath.Join(w.Dir, "state", "agentv", "*")); err != nil || len(left) != 2 {
+		t.Errorf("what stays is %q, %v", left, err)
 	}
 }

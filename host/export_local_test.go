@@ -1,0 +1,4 @@
+package host
+
+// LocalUser is the user of a listener without a key.
+func LocalUser(listener string) string { return local(listener).Request.Principal.UserID }
