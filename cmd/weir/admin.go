@@ -22,7 +22,7 @@ func (w *weir) adminReload(ctx context.Context, args []string) int {
 	var gate string
 	flags := func(f *flag.FlagSet) {
 		f.DurationVar(&replay, "replay", 0, "swap only if replaying the runs that began in this last while passes --gate")
-		f.StringVar(&gate, "gate", "", "rules as of `weir replay`")
+		f.StringVar(&gate, "gate", "", "RULES as weir replay takes them")
 	}
 	return w.adminWith(ctx, "admin reload", args, flags, func(c *admin.Client, ctx context.Context) (admin.Reply, error) {
 		rules, err := folded.ParseGate(gate)

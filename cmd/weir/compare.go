@@ -44,7 +44,7 @@ func (c *compareFlags) register(w *weir, f *flag.FlagSet) {
 	f.IntVar(&c.repeat, "repeat", 1, "how often each case is asked")
 	f.Uint64Var(&c.seed, "seed", 1, "of the resampling; the same seed gives the same intervals")
 	f.StringVar(&c.out, "out", "", "the folder for report.html, result.json and the result files of each suite; without it nothing is written")
-	f.StringVar(&c.prompts, "prompts", "", "an evaluator's YAML file, as `weir config export-evaluator` prints it; both agents' digests are held against it")
+	f.StringVar(&c.prompts, "prompts", "", "an evaluator's YAML file, as weir config export-evaluator prints it; both agents' digests are held against it")
 	f.StringVar(&c.tools, "tools", w.either("EVALUATION_TOOL_NAMES", "search_tickets,get_ticket"), "names that count as tools, with commas")
 	f.StringVar(&c.mutating, "mutating", w.either("EVALUATION_MUTATING_TOOLS", ""), "names of tools that change something, with commas")
 	f.StringVar(&c.client.Principal, "principal", w.either("EVALUATION_PRINCIPAL", client.Principal), "who asks")
@@ -161,6 +161,9 @@ func split(names string) []string {
 // is wrong with one is said without it.
 func (w *weir) party(flag, spec string, opts client.Options) (p compare.Party, err error) {
 	parts := strings.Split(spec, ",")
+	if strings.TrimSpace(parts[0]) == "" {
+		return p, fmt.Errorf("%s: expected an address such as http://127.0.0.1:8000", flag)
+	}
 	key, _ := w.env(conformKey)
 	for _, part := range parts[1:] {
 		name, value, _ := strings.Cut(part, "=")

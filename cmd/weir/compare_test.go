@@ -67,6 +67,7 @@ func TestCompareExitCodes(t *testing.T) {
 		{"key from a file, and names", []string{"--a", good + ",key=@" + file + ",name=old", "--b", good + ",name=new"}, exitOK, "A  old, http", ""},
 		{"refused key", []string{"--a", good, "--b", good + ",key-env=OTHER", "--gate"}, exitUsage, "nothing is said about these answers", "refuses the key"},
 		{"nobody there", []string{"--a", "http://127.0.0.1:1", "--b", good, "--attempts", "1"}, exitUsage, "cannot be reached", "no readable answer"},
+		{"nothing", nil, exitUsage, "", "--a: expected an address"},
 		{"no key", []string{"--a", good + ",key=", "--b", good}, exitUsage, "", "expected a key"},
 		{"no such variable", []string{"--a", good + ",key-env=GONE", "--b", good}, exitUsage, "", "the variable GONE is not set"},
 		{"a comma in the key", []string{"--a", good + ",key=x,secret", "--b", good}, exitUsage, "", "has to come from a file"},
@@ -76,6 +77,10 @@ func TestCompareExitCodes(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			args := append([]string{"compare", "--suite", suite}, tt.args...)
+			env := env
+			if tt.args == nil {
+				env = nil // what is missing first is said first
+			}
 			got := invoke(t, env, "", args...)
 			if got.code != tt.code || !strings.Contains(got.stdout, tt.stdout) || !strings.Contains(got.stderr, tt.stderr) {
 				t.Errorf("got %+v, want %+v", got, tt)

@@ -9,6 +9,7 @@ import (
 
 	"weir/host"
 	"weir/host/config"
+	"weir/host/fault"
 	"weir/host/lock"
 )
 
@@ -57,6 +58,9 @@ func pins(ctx context.Context, opts host.Options, tools bool) (file string, befo
 		return "", nil, nil, err
 	}
 	after.Tools = before.Tools
+	if tools && !cfg.Tools.MCP.APIKey.Set() {
+		return "", nil, nil, fault.New(fault.Invalid, "environment MCP_API_KEY: expected the key for the MCP server, it is missing or blank")
+	}
 	if tools {
 		after.Tools, err = host.PinTools(ctx, opts)
 	}

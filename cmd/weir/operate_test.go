@@ -59,6 +59,9 @@ func TestLock(t *testing.T) {
 	if _, err := os.Stat(file); err == nil {
 		t.Error("--check wrote the file")
 	}
+	if got := invoke(t, nil, "", "lock", "--config", config, "--tools"); got.code != exitFailed || !strings.Contains(got.stderr, "environment MCP_API_KEY: expected ") {
+		t.Errorf("tools without a key: %+v", got)
+	}
 	if got := run("--tools"); got.code != exitOK || !strings.Contains(got.stdout, "tool search_tickets: (none) is now ") {
 		t.Errorf("tools: %+v", got)
 	}

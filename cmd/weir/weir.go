@@ -95,6 +95,9 @@ func (w *weir) run(ctx context.Context, args []string) int {
 	}
 	switch args[0] {
 	case "help", "-h", "-help", "--help":
+		if topic := args[1:]; len(topic) > 0 && !strings.HasPrefix(topic[0], "-") {
+			return w.run(ctx, append(slices.Clone(topic), "--help"))
+		}
 		w.help(w.stdout)
 		return exitOK
 	case "--version":
@@ -106,15 +109,40 @@ func (w *weir) run(ctx context.Context, args []string) int {
 			return c.run(w, ctx, args[len(words):])
 		}
 	}
+	if code, ok := w.group(args); ok {
+		return code
+	}
 	fmt.Fprintf(w.stderr, "weir: unknown command %q; `weir help` lists them\n", strings.Join(args[:min(len(args), 2)], " "))
 	return exitUsage
 }
 
-func (w *weir) help(out io.Writer) {
-	fmt.Fprint(out, "weir hosts an agent whose policy is WebAssembly modules.\n\nCommands:\n")
-	for _, c := range commands() {
+// group answers the first word of several commands, alone or with a request for
+// help, by those commands.
+func (w *weir) group(args []string) (code int, ok bool) {
+	group := slices.DeleteFunc(commands(), func(c command) bool { return !strings.HasPrefix(c.name, args[0]+" ") })
+	if len(group) == 0 {
+		return 0, false
+	}
+	if len(args) > 1 && slices.Contains([]string{"help", "-h", "-help", "--help"}, args[1]) {
+		printCommands(w.stdout, group)
+		return exitOK, true
+	}
+	if len(args) > 1 {
+		fmt.Fprintf(w.stderr, "weir %s: unknown command %q, expected one of these:\n", args[0], args[1])
+	}
+	printCommands(w.stderr, group)
+	return exitUsage, true
+}
+
+func printCommands(out io.Writer, some []command) {
+	for _, c := range some {
 		fmt.Fprintf(out, "  weir %s %s\n      %s\n      e.g. %s\n", c.name, c.args, c.summary, c.example)
 	}
+}
+
+func (w *weir) help(out io.Writer) {
+	fmt.Fprint(out, "weir hosts an agent whose policy is WebAssembly modules.\n\nCommands:\n")
+	printCommands(out, commands())
 	fmt.Fprintf(out, `
 FILE is %s in the working directory unless %s names another.
 %s sets what is logged on stderr: debug, info (default), warn or error.
