@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -183,17 +184,32 @@ func (w *world) post(t testing.TB, method, path, body string) (int, string) {
 }
 
 // The policy is one: a stream and an action object of the same host name the
-// same generation, which is made of the workflow's digest and everything else,
-// and its workflow module is the one that weir would load for both.
+// same generation, and the workflow of that is the module that was built, digest
+// by digest. A turn's generation with another workflow would name another.
 func TestOneWorkflowServesBothContracts(t *testing.T) {
 	w := start(t, setup{config: turning(t, "own_edge_pass")})
-	generation := w.host.Status().Active.Generation
+	built := fmt.Sprintf("%x", sha256.Sum256(plugintest.Build(t, "plugins/react")))
+	served := func(contract, reply string) string {
+		_, rest, ok := strings.Cut(reply, `"generation":"`)
+		generation, _, _ := strings.Cut(rest, `"`)
+		active := w.host.Status().Active
+		if !ok || generation != active.Generation {
+			t.Fatalf("%s: the generation is %q, want %s", contract, generation, active.Generation)
+		}
+		for _, p := range active.Plugins {
+			if p.Name == "react" {
+				return p.Digest
+			}
+		}
+		t.Fatalf("%s: the generation has no react: %+v", contract, active.Plugins)
+		return ""
+	}
 	stream := w.ask(t, user("Show me my open tickets."))
-	if !strings.Contains(string(stream.raw), `"generation":"`+generation+`"`) || !strings.Contains(stream.text(), "TKT-1001") {
-		t.Errorf("the stream does not name the generation %s:\n%s", generation, stream.raw)
+	if got := served("stream", string(stream.raw)); got != built || !strings.Contains(stream.text(), "TKT-1001") {
+		t.Errorf("a stream is served by the workflow %s, want %s:\n%s", got, built, stream.raw)
 	}
 	status, body := w.post(t, "POST", "/execute_task", `{"task_description":"What time is it? Use get_time."}`)
-	if status != 200 || !strings.Contains(body, `"generation":"`+generation+`"`) || !strings.Contains(body, `"tool_name":"get_time"`) {
-		t.Errorf("the action object does not name the generation %s: %d %s", generation, status, body)
+	if got := served("turn", body); got != built || status != 200 || !strings.Contains(body, `"tool_name":"get_time"`) {
+		t.Errorf("an action object is served by the workflow %s, want %s: %d %s", got, built, status, body)
 	}
 }
