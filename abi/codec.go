@@ -18,6 +18,92 @@ func decode(data []byte, read func(*strictjson.Decoder) error) error {
 	return d.End()
 }
 
+// ordered is the short way to read a message: what AppendJSON has written. Its
+// methods read one member each, in the order in which AppendJSON writes them.
+// Where something else stands, or too little, bad is set and stays so, and the
+// message has to be read in the long way, from where this one began.
+type ordered struct {
+	d    *strictjson.Decoder
+	from strictjson.Mark
+	bad  bool
+}
+
+func inOrder(d *strictjson.Decoder) ordered {
+	o := ordered{d: d, from: d.Mark()}
+	o.bad = !d.Enter()
+	return o
+}
+
+// end returns whether the message was read; if not, nothing of it is consumed.
+func (o *ordered) end() bool {
+	if !o.bad && o.d.Leave() {
+		return true
+	}
+	o.d.Back(o.from)
+	return false
+}
+
+func (o *ordered) next(name *strictjson.Name) bool { return !o.bad && o.d.Member(name) }
+
+func (o *ordered) optStr(name *strictjson.Name, to *string) {
+	if !o.next(name) {
+		return
+	}
+	s, err := o.d.String()
+	*to, o.bad = s, err != nil
+}
+
+func (o *ordered) str(name *strictjson.Name, to *string) {
+	if !o.next(name) {
+		o.bad = true
+		return
+	}
+	s, err := o.d.String()
+	*to, o.bad = s, err != nil
+}
+
+func (o *ordered) int64(name *strictjson.Name, to *int64) {
+	if !o.next(name) {
+		o.bad = true
+		return
+	}
+	n, err := o.d.Int()
+	*to, o.bad = n, err != nil
+}
+
+func (o *ordered) optInt(name *strictjson.Name, to *int) {
+	if o.next(name) {
+		o.readInt(to)
+	}
+}
+
+func (o *ordered) int(name *strictjson.Name, to *int) {
+	if !o.next(name) {
+		o.bad = true
+		return
+	}
+	o.readInt(to)
+}
+
+func (o *ordered) readInt(to *int) {
+	n, err := o.d.Int()
+	*to, o.bad = int(n), err != nil || int64(int(n)) != n
+}
+
+func (o *ordered) optBool(name *strictjson.Name, to *bool) {
+	if o.next(name) {
+		v, err := o.d.Bool()
+		*to, o.bad = v, err != nil
+	}
+}
+
+func (o *ordered) optRaw(name *strictjson.Name, to *Raw) {
+	if o.next(name) {
+		raw, err := readRaw(o.d)
+		*to, o.bad = raw, err != nil
+	}
+}
+
 // got marks which required members have been read, by their place in the list
 // that check is given.
 type got uint8
@@ -68,14 +154,13 @@ func readStrings(d *strictjson.Decoder) ([]string, error) {
 	return list, err
 }
 
-func readInts(d *strictjson.Decoder) ([]int, error) {
-	list := make([]int, 0, 12) // an allocation costs a guest more than a number
-	err := d.Array(func() error {
-		n, err := readInt(d)
-		list = append(list, n)
-		return err
-	})
-	return list, err
+// readInts uses room, or makes some: an allocation costs a guest more than a
+// number.
+func readInts(d *strictjson.Decoder, room []int) ([]int, error) {
+	if cap(room) == 0 {
+		room = make([]int, 0, 12)
+	}
+	return d.Ints(room)
 }
 
 func readList[T any](d *strictjson.Decoder, read func(*T, *strictjson.Decoder) error) ([]T, error) {

@@ -10,9 +10,10 @@ func (m *DescribeRequest) AppendJSON(b []byte) []byte {
 }
 
 // DecodeJSON replaces the message by the one that data holds.
-func (m *DescribeRequest) DecodeJSON(data []byte) error { return decode(data, m.read) }
+func (m *DescribeRequest) DecodeJSON(data []byte) error { return decode(data, m.ReadJSON) }
 
-func (m *DescribeRequest) read(d *strictjson.Decoder) error {
+// ReadJSON reads the message from a decoder.
+func (m *DescribeRequest) ReadJSON(d *strictjson.Decoder) error {
 	*m = DescribeRequest{}
 	var g got
 	err := d.Object(func(name string) (err error) {
@@ -199,9 +200,10 @@ func (m *ConfigureRequest) AppendJSON(b []byte) []byte {
 }
 
 // DecodeJSON replaces the message by the one that data holds.
-func (m *ConfigureRequest) DecodeJSON(data []byte) error { return decode(data, m.read) }
+func (m *ConfigureRequest) DecodeJSON(data []byte) error { return decode(data, m.ReadJSON) }
 
-func (m *ConfigureRequest) read(d *strictjson.Decoder) error {
+// ReadJSON reads the message from a decoder.
+func (m *ConfigureRequest) ReadJSON(d *strictjson.Decoder) error {
 	*m = ConfigureRequest{}
 	var g got
 	err := d.Object(func(name string) (err error) {

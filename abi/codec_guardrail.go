@@ -108,9 +108,10 @@ func (m *CheckInputRequest) AppendJSON(b []byte) []byte {
 }
 
 // DecodeJSON replaces the message by the one that data holds.
-func (m *CheckInputRequest) DecodeJSON(data []byte) error { return decode(data, m.read) }
+func (m *CheckInputRequest) DecodeJSON(data []byte) error { return decode(data, m.ReadJSON) }
 
-func (m *CheckInputRequest) read(d *strictjson.Decoder) error {
+// ReadJSON reads the message from a decoder.
+func (m *CheckInputRequest) ReadJSON(d *strictjson.Decoder) error {
 	*m = CheckInputRequest{}
 	var g got
 	err := d.Object(func(name string) (err error) {
@@ -149,9 +150,10 @@ func (m *CheckToolCallRequest) AppendJSON(b []byte) []byte {
 }
 
 // DecodeJSON replaces the message by the one that data holds.
-func (m *CheckToolCallRequest) DecodeJSON(data []byte) error { return decode(data, m.read) }
+func (m *CheckToolCallRequest) DecodeJSON(data []byte) error { return decode(data, m.ReadJSON) }
 
-func (m *CheckToolCallRequest) read(d *strictjson.Decoder) error {
+// ReadJSON reads the message from a decoder.
+func (m *CheckToolCallRequest) ReadJSON(d *strictjson.Decoder) error {
 	*m = CheckToolCallRequest{}
 	var g got
 	err := d.Object(func(name string) (err error) {
@@ -196,9 +198,10 @@ func (m *CheckToolResultRequest) AppendJSON(b []byte) []byte {
 }
 
 // DecodeJSON replaces the message by the one that data holds.
-func (m *CheckToolResultRequest) DecodeJSON(data []byte) error { return decode(data, m.read) }
+func (m *CheckToolResultRequest) DecodeJSON(data []byte) error { return decode(data, m.ReadJSON) }
 
-func (m *CheckToolResultRequest) read(d *strictjson.Decoder) error {
+// ReadJSON reads the message from a decoder.
+func (m *CheckToolResultRequest) ReadJSON(d *strictjson.Decoder) error {
 	*m = CheckToolResultRequest{}
 	var g got
 	err := d.Object(func(name string) (err error) {

@@ -2,6 +2,33 @@ package abi
 
 import "weir/abi/strictjson"
 
+// outputNames are the names of this file's messages.
+var outputNames = struct {
+	now, seed, use, streamPos, before, text, texts, final, state, matches, open, edits, holdFrom, cut, index, start, end, replace, label, at, notice strictjson.Name
+}{
+	now:       strictjson.NameOf("now"),
+	seed:      strictjson.NameOf("seed"),
+	use:       strictjson.NameOf("use"),
+	streamPos: strictjson.NameOf("stream_pos"),
+	before:    strictjson.NameOf("before"),
+	text:      strictjson.NameOf("text"),
+	texts:     strictjson.NameOf("texts"),
+	final:     strictjson.NameOf("final"),
+	state:     strictjson.NameOf("state"),
+	matches:   strictjson.NameOf("matches"),
+	open:      strictjson.NameOf("open"),
+	edits:     strictjson.NameOf("edits"),
+	holdFrom:  strictjson.NameOf("hold_from"),
+	cut:       strictjson.NameOf("cut"),
+	index:     strictjson.NameOf("index"),
+	start:     strictjson.NameOf("start"),
+	end:       strictjson.NameOf("end"),
+	replace:   strictjson.NameOf("replace"),
+	label:     strictjson.NameOf("label"),
+	at:        strictjson.NameOf("at"),
+	notice:    strictjson.NameOf("notice"),
+}
+
 // AppendJSON appends the message.
 func (m *CheckOutputRequest) AppendJSON(b []byte) []byte {
 	b = append(b, '{')
@@ -19,10 +46,42 @@ func (m *CheckOutputRequest) AppendJSON(b []byte) []byte {
 }
 
 // DecodeJSON replaces the message by the one that data holds.
-func (m *CheckOutputRequest) DecodeJSON(data []byte) error { return decode(data, m.read) }
+func (m *CheckOutputRequest) DecodeJSON(data []byte) error { return decode(data, m.ReadJSON) }
 
-func (m *CheckOutputRequest) read(d *strictjson.Decoder) error {
+// ReadJSON reads the message from a decoder. It uses the room that Matches has.
+func (m *CheckOutputRequest) ReadJSON(d *strictjson.Decoder) error {
+	room := m.Matches[:0]
 	*m = CheckOutputRequest{}
+	if m.readInOrder(d, room) {
+		return nil
+	}
+	*m = CheckOutputRequest{}
+	return m.readInAnyOrder(d)
+}
+
+func (m *CheckOutputRequest) readInOrder(d *strictjson.Decoder, room []int) bool {
+	o := inOrder(d)
+	o.int64(&outputNames.now, &m.Now)
+	o.str(&outputNames.seed, &m.Seed)
+	o.optStr(&outputNames.use, &m.Use)
+	o.int64(&outputNames.streamPos, &m.StreamPos)
+	o.optStr(&outputNames.before, &m.Before)
+	o.str(&outputNames.text, &m.Text)
+	if o.next(&outputNames.texts) {
+		list, err := readStrings(d)
+		m.Texts, o.bad = list, err != nil
+	}
+	o.optBool(&outputNames.final, &m.Final)
+	o.optRaw(&outputNames.state, &m.State)
+	if o.next(&outputNames.matches) {
+		list, err := readInts(d, room)
+		m.Matches, o.bad = list, err != nil
+	}
+	o.optInt(&outputNames.open, &m.Open)
+	return o.end()
+}
+
+func (m *CheckOutputRequest) readInAnyOrder(d *strictjson.Decoder) error {
 	var g got
 	err := d.Object(func(name string) (err error) {
 		switch name {
@@ -45,7 +104,7 @@ func (m *CheckOutputRequest) read(d *strictjson.Decoder) error {
 		case "state":
 			m.State, err = readRaw(d)
 		case "matches":
-			m.Matches, err = readInts(d)
+			m.Matches, err = readInts(d, nil)
 		case "open":
 			m.Open, err = readInt(d)
 		default:
@@ -56,13 +115,26 @@ func (m *CheckOutputRequest) read(d *strictjson.Decoder) error {
 	return g.check(err, "now", "seed", "stream_pos", "text")
 }
 
-// AppendJSON appends the message.
+// AppendJSON appends the message. It is written for a guest, in which every
+// call of a function counts.
 func (m *CheckOutputReply) AppendJSON(b []byte) []byte {
 	b = append(b, '{')
-	b = appendOptList(b, "edits", m.Edits, (*Edit).AppendJSON)
-	b = appendInt(b, "hold_from", m.HoldFrom)
+	for i := range m.Edits {
+		if i == 0 {
+			b = append(b, `"edits":[`...)
+		} else {
+			b = append(b, ',')
+		}
+		b = m.Edits[i].AppendJSON(b)
+	}
+	if len(m.Edits) > 0 {
+		b = append(b, `],"hold_from":`...)
+	} else {
+		b = append(b, `"hold_from":`...)
+	}
+	b = strictjson.AppendInt(b, int64(m.HoldFrom))
 	if m.Cut != nil {
-		b = m.Cut.AppendJSON(appendKey(b, "cut"))
+		b = m.Cut.AppendJSON(append(b, `,"cut":`...))
 	}
 	b = appendOptRaw(b, "state", m.State)
 	return append(b, '}')
@@ -73,6 +145,29 @@ func (m *CheckOutputReply) DecodeJSON(data []byte) error { return decode(data, m
 
 func (m *CheckOutputReply) read(d *strictjson.Decoder) error {
 	*m = CheckOutputReply{}
+	if m.readInOrder(d) {
+		return nil
+	}
+	*m = CheckOutputReply{}
+	return m.readInAnyOrder(d)
+}
+
+func (m *CheckOutputReply) readInOrder(d *strictjson.Decoder) bool {
+	o := inOrder(d)
+	if o.next(&outputNames.edits) {
+		list, err := readList(d, (*Edit).read)
+		m.Edits, o.bad = list, err != nil
+	}
+	o.int(&outputNames.holdFrom, &m.HoldFrom)
+	if o.next(&outputNames.cut) {
+		cut, err := readNew(d, (*Cut).read)
+		m.Cut, o.bad = cut, err != nil
+	}
+	o.optRaw(&outputNames.state, &m.State)
+	return o.end()
+}
+
+func (m *CheckOutputReply) readInAnyOrder(d *strictjson.Decoder) error {
 	var g got
 	err := d.Object(func(name string) (err error) {
 		switch name {
@@ -95,13 +190,15 @@ func (m *CheckOutputReply) read(d *strictjson.Decoder) error {
 
 // AppendJSON appends the message.
 func (m *Edit) AppendJSON(b []byte) []byte {
-	b = append(b, '{')
-	b = appendOptInt(b, "index", m.Index)
-	b = appendInt(b, "start", m.Start)
-	b = appendInt(b, "end", m.End)
-	b = appendStr(b, "replace", m.Replace)
-	b = appendStr(b, "label", m.Label)
-	return append(b, '}')
+	if m.Index != 0 {
+		b = append(appendInt(append(b, '{'), "index", m.Index), `,"start":`...)
+	} else {
+		b = append(b, `{"start":`...)
+	}
+	b = append(strictjson.AppendInt(b, int64(m.Start)), `,"end":`...)
+	b = append(strictjson.AppendInt(b, int64(m.End)), `,"replace":`...)
+	b = append(strictjson.AppendString(b, m.Replace), `,"label":`...)
+	return append(strictjson.AppendString(b, m.Label), '}')
 }
 
 // DecodeJSON replaces the message by the one that data holds.
@@ -109,6 +206,24 @@ func (m *Edit) DecodeJSON(data []byte) error { return decode(data, m.read) }
 
 func (m *Edit) read(d *strictjson.Decoder) error {
 	*m = Edit{}
+	if m.readInOrder(d) {
+		return nil
+	}
+	*m = Edit{}
+	return m.readInAnyOrder(d)
+}
+
+func (m *Edit) readInOrder(d *strictjson.Decoder) bool {
+	o := inOrder(d)
+	o.optInt(&outputNames.index, &m.Index)
+	o.int(&outputNames.start, &m.Start)
+	o.int(&outputNames.end, &m.End)
+	o.str(&outputNames.replace, &m.Replace)
+	o.str(&outputNames.label, &m.Label)
+	return o.end()
+}
+
+func (m *Edit) readInAnyOrder(d *strictjson.Decoder) error {
 	var g got
 	err := d.Object(func(name string) (err error) {
 		switch name {
@@ -148,6 +263,22 @@ func (m *Cut) DecodeJSON(data []byte) error { return decode(data, m.read) }
 
 func (m *Cut) read(d *strictjson.Decoder) error {
 	*m = Cut{}
+	if m.readInOrder(d) {
+		return nil
+	}
+	*m = Cut{}
+	return m.readInAnyOrder(d)
+}
+
+func (m *Cut) readInOrder(d *strictjson.Decoder) bool {
+	o := inOrder(d)
+	o.int(&outputNames.at, &m.At)
+	o.str(&outputNames.notice, &m.Notice)
+	o.str(&outputNames.label, &m.Label)
+	return o.end()
+}
+
+func (m *Cut) readInAnyOrder(d *strictjson.Decoder) error {
 	var g got
 	err := d.Object(func(name string) (err error) {
 		switch name {

@@ -12,9 +12,10 @@ func (m *StepRequest) AppendJSON(b []byte) []byte {
 }
 
 // DecodeJSON replaces the message by the one that data holds.
-func (m *StepRequest) DecodeJSON(data []byte) error { return decode(data, m.read) }
+func (m *StepRequest) DecodeJSON(data []byte) error { return decode(data, m.ReadJSON) }
 
-func (m *StepRequest) read(d *strictjson.Decoder) error {
+// ReadJSON reads the message from a decoder.
+func (m *StepRequest) ReadJSON(d *strictjson.Decoder) error {
 	*m = StepRequest{}
 	var g got
 	err := d.Object(func(name string) (err error) {

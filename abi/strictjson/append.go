@@ -64,6 +64,12 @@ func appendControl(b []byte, c byte) []byte {
 
 // AppendInt appends n in decimal.
 func AppendInt(b []byte, n int64) []byte {
+	switch { // most are this small
+	case n >= 0 && n < 10:
+		return append(b, byte('0'+n))
+	case n >= 10 && n < 100:
+		return append(b, byte('0'+n/10), byte('0'+n%10))
+	}
 	return strconv.AppendInt(b, n, 10)
 }
 

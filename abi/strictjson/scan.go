@@ -21,6 +21,12 @@ func (d *Decoder) peek() byte {
 }
 
 func (d *Decoder) space() {
+	if d.pos < len(d.data) && d.data[d.pos] <= ' ' {
+		d.skipSpace()
+	}
+}
+
+func (d *Decoder) skipSpace() {
 	for d.pos < len(d.data) {
 		switch d.data[d.pos] {
 		case ' ', '\n', '\r', '\t':
@@ -82,6 +88,16 @@ func (d *Decoder) more(end byte, first bool) (bool, error) {
 		return false, d.expected("another value after ','")
 	}
 	return true, nil
+}
+
+// next goes to the next element where it follows a comma at once. It is a part
+// of more, and short.
+func (d *Decoder) next() bool {
+	if i := d.pos + 1; i < len(d.data) && d.data[i-1] == ',' && d.data[i] > ' ' && d.data[i] != ']' {
+		d.pos = i
+		return true
+	}
+	return false
 }
 
 // name reads a member's name and the colon. raw is the name without escapes.
@@ -294,6 +310,24 @@ func (d *Decoder) scanNumber(what string) (integer bool, err error) {
 	}
 	d.pos = i
 	return integer, nil
+}
+
+// shortInt reads a natural number of at most 18 digits in front of something
+// else, which nearly all integers are. It consumes nothing that is not one.
+func (d *Decoder) shortInt() (n int64, ok bool) {
+	rest := d.data[d.pos:]
+	i, c := 0, byte(0)
+	for ; i < len(rest); i++ {
+		if c = rest[i]; c-'0' > 9 {
+			break
+		}
+		n = n*10 + int64(c-'0')
+	}
+	if i == 0 || i > 18 || i == len(rest) || c == '.' || c|0x20 == 'e' || i > 1 && rest[0] == '0' {
+		return 0, false
+	}
+	d.pos += i
+	return n, true
 }
 
 func digits(b []byte, i int) int {

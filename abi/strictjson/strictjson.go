@@ -22,6 +22,8 @@
 //	}
 package strictjson
 
+import "unsafe"
+
 // MaxDepth is how many objects and arrays may be open at once.
 const MaxDepth = 128
 
@@ -55,6 +57,12 @@ type Decoder struct {
 // alive; clone it where that matters.
 func NewDecoder(data []byte) *Decoder {
 	return &Decoder{data: data}
+}
+
+// Reset makes d a decoder of text. Strings and names that it returns are parts
+// of text, so they cost no copy.
+func (d *Decoder) Reset(text string) {
+	*d = Decoder{data: unsafe.Slice(unsafe.StringData(text), len(text)), text: text}
 }
 
 // Object reads an object and calls member for each of its members; member must
@@ -113,6 +121,13 @@ func (d *Decoder) Array(element func() error) error {
 // String reads a string.
 func (d *Decoder) String() (string, error) {
 	d.space()
+	if d.peek() == '"' { // nearly always nothing in it needs a look
+		if i := skipPlain(d.data, d.pos+1); i < len(d.data) && d.data[i] == '"' {
+			s := span{start: d.pos + 1, end: i}
+			d.pos = i + 1
+			return d.str(s), nil
+		}
+	}
 	s, err := d.scanString("a string")
 	if err != nil {
 		return "", err
@@ -126,6 +141,13 @@ func (d *Decoder) String() (string, error) {
 // Int reads an integer: a number without fraction or exponent that fits 64 bits.
 func (d *Decoder) Int() (int64, error) {
 	d.space()
+	if n, ok := d.shortInt(); ok {
+		return n, nil
+	}
+	return d.anyInt()
+}
+
+func (d *Decoder) anyInt() (int64, error) {
 	at := d.pos
 	integer, err := d.scanNumber("an integer")
 	if err != nil {
@@ -139,6 +161,32 @@ func (d *Decoder) Int() (int64, error) {
 		return 0, &Error{at, "integer out of range"}
 	}
 	return n, nil
+}
+
+// Ints reads an array of integers that fit an int and appends them to list.
+func (d *Decoder) Ints(list []int) ([]int, error) {
+	if err := d.open('[', "an array"); err != nil {
+		return list, err
+	}
+	for first := true; ; first = false {
+		if first || !d.next() {
+			if more, err := d.more(']', first); !more {
+				return list, err
+			}
+		}
+		at := d.pos
+		n, ok := d.shortInt()
+		if !ok {
+			var err error
+			if n, err = d.Int(); err != nil {
+				return list, err
+			}
+		}
+		if int64(int(n)) != n {
+			return list, &Error{at, "integer out of range"}
+		}
+		list = append(list, int(n))
+	}
 }
 
 // Float reads a number that fits a float64.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -171,12 +172,18 @@ func TestInt(t *testing.T) {
 		{"-9223372036854775809", 0, "offset 0: integer out of range"},
 		{"99999999999999999999", 0, "offset 0: integer out of range"},
 		{"18446744073709551616", 0, "offset 0: integer out of range"},
+		{"999999999999999999", 999999999999999999, ""}, {"1000000000000000000", 1e18, ""},
+		{"00", 0, "offset 0: number with a leading zero"}, {"-012", 0, "offset 1: number with a leading zero"},
 		{"5.0", 0, "offset 0: expected an integer without fraction or exponent"},
 		{"1e3", 0, "offset 0: expected an integer without fraction or exponent"},
 		{`"5"`, 0, "offset 0: expected an integer"},
 		{"null", 0, "offset 0: expected an integer"},
 		{"", 0, "offset 0: unexpected end, expected an integer"},
 	} {
+		list, err := strictjson.NewDecoder([]byte("[1," + tt.text + "]")).Ints(nil)
+		if (err == nil) != (tt.err == "") || err == nil && !slices.Equal(list, []int{1, int(tt.want)}) {
+			t.Errorf("Ints([1,%s]) = %v, %v", tt.text, list, err)
+		}
 		n, err := strictjson.NewDecoder([]byte(tt.text)).Int()
 		if text(err) != tt.err || n != tt.want {
 			t.Errorf("Int(%s) = %d, %v; want %d, %s", tt.text, n, err, tt.want, tt.err)
