@@ -188,7 +188,7 @@ func TestFirstGuardrail(t *testing.T) {
 	)
 }
 
-// The request's room and the reply's are reused from call to call and grow.
+// Requests and replies of any length, one after the other on one instance.
 func TestEveryCheck(t *testing.T) {
 	long := strings.Repeat("é", 1<<20)
 	m := instantiate(t, "everycheck")

@@ -16,8 +16,8 @@ var (
 )
 
 func init() {
-	guest.Register(abi.HookDescribe, onDescribe)
-	guest.Register(abi.HookConfigure, onConfigure)
+	guest.Register(abi.HookDescribe, onDescribe, nil)
+	guest.Register(abi.HookConfigure, onConfigure, nil)
 }
 
 // Describe says what the plugin is. It is called once, in the plugin's init. A

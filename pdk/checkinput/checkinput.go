@@ -13,5 +13,5 @@ import (
 // applies the operator's failure policy. f owns the request, which shares no
 // memory with the carrier's buffers.
 func Handle(f func(*abi.CheckInputRequest) (*abi.Verdict, error)) {
-	guest.Register(abi.HookCheckInput, f)
+	guest.Register(abi.HookCheckInput, f, nil)
 }

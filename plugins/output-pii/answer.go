@@ -35,7 +35,7 @@ func (g *guard) answer(q *abi.CheckOutputRequest) (*abi.CheckOutputReply, error)
 
 // decide answers with all matches of a text that begins base bytes before q's.
 func (g *guard) decide(q *abi.CheckOutputRequest, all []found, open, base int, resume []int64) *abi.CheckOutputReply {
-	r := new(roomyReply)
+	r := g.replies.Take()
 	edits, hold := decided(r.edits[:0], g.keep(all), open, base)
 	r.Edits, r.HoldFrom = edits, hold-base
 	if !q.Final {
@@ -44,8 +44,7 @@ func (g *guard) decide(q *abi.CheckOutputRequest, all []found, open, base int, r
 	return &r.CheckOutputReply
 }
 
-// roomyReply is a reply with room for its edits: one allocation and not two,
-// which a guest pays for with more than the work that it does here.
+// roomyReply is a reply with room for its edits, so that one object is enough.
 type roomyReply struct {
 	abi.CheckOutputReply
 	edits [2]abi.Edit

@@ -8,6 +8,7 @@ import (
 	"weir/abi"
 	"weir/abi/strictjson"
 	"weir/pdk/match"
+	"weir/pdk/spare"
 )
 
 // guard is the guardrail with its configuration, compiled.
@@ -16,6 +17,7 @@ type guard struct {
 	scanner *match.Scanner // used again and again: a guest is never called twice at once
 
 	found, kept [usual]found // room for what a call finds
+	replies     spare.Of[roomyReply]
 }
 
 // usual is how many matches a piece of an answer has at most, as a rule. Room
@@ -44,6 +46,7 @@ func readConfig(raw abi.Raw) (*guard, error) {
 		return nil, err
 	}
 	g.scanner = set.Scanner()
+	g.replies.Fill(spare.Enough, nil)
 	return g, nil
 }
 

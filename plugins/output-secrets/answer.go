@@ -1,16 +1,19 @@
 package main
 
 import (
+	"errors"
 	"strconv"
 	"unicode/utf8"
 
 	"weir/abi"
 	"weir/pdk/match"
+	"weir/pdk/spare"
 )
 
 // guard is the guardrail with its configuration.
 type guard struct {
 	config
+	replies spare.Of[roomyReply]
 }
 
 // answer looks at a piece of the answer. What may still become part of a secret
@@ -19,24 +22,58 @@ type guard struct {
 //	before │ text
 //	     c │ … decided … │ hold_from: the earliest start that is open
 //	     ▲ what \b looks at
-func (g *guard) answer(q *abi.CheckOutputRequest) *abi.CheckOutputReply {
+func (g *guard) answer(q *abi.CheckOutputRequest) (*abi.CheckOutputReply, error) {
+	m, known, err := g.given(q)
+	if err != nil {
+		return nil, err
+	}
+	if known {
+		return g.cut(q, m.Pattern, m.Start), nil
+	}
 	text, base := joined(q)
 	c := g.streamed
 	c.Reset(text, base)
 	found, open := c.Scan(text, q.Final)
 	m, ok := g.first(c, found, q.Final)
 	if !ok {
-		return &abi.CheckOutputReply{HoldFrom: open - base}
+		r := g.replies.Take()
+		r.HoldFrom = open - base
+		return &r.CheckOutputReply, nil
 	}
-	at := m.Start - base
-	reply := &abi.CheckOutputReply{
-		HoldFrom: at,
-		Cut:      &abi.Cut{At: at, Notice: g.notice, Label: label(m.Pattern)},
-	}
+	return g.cut(q, m.Pattern, m.Start-base), nil
+}
+
+// cut answers that the answer ends where a secret begins.
+func (g *guard) cut(q *abi.CheckOutputRequest, pattern, at int) *abi.CheckOutputReply {
+	r := g.replies.Take()
+	r.cut = abi.Cut{At: at, Notice: g.notice, Label: g.patterns[pattern].ID}
+	r.HoldFrom, r.Cut = at, &r.cut
 	if q.Final {
-		reply.HoldFrom = len(q.Text)
+		r.HoldFrom = len(q.Text)
 	}
-	return reply
+	return &r.CheckOutputReply
+}
+
+// roomyReply is a reply with room for its cut, so that one object is enough.
+type roomyReply struct {
+	abi.CheckOutputReply
+	cut abi.Cut
+}
+
+// given returns the first secret by the matches that the host has sent along:
+// it looks for the same patterns with the same matcher. They do not tell which
+// pattern is open; where that decides, and where there are none, it is not known.
+func (g *guard) given(q *abi.CheckOutputRequest) (first match.Match, known bool, err error) {
+	for m := q.Matches; len(m) > 0; m = m[3:] {
+		if len(m) < 3 || m[0] < 0 || m[0] >= len(g.patterns) || m[1] < 0 || m[1] >= m[2] || m[2] > len(q.Text) {
+			return first, false, errors.New("matches: expected a pattern, a start and an end for each, inside of the text")
+		}
+	}
+	if len(q.Matches) == 0 {
+		return first, false, nil
+	}
+	first = match.Match{Pattern: q.Matches[0], Start: q.Matches[1], End: q.Matches[2]}
+	return first, q.Final || q.Open > first.Start, nil
 }
 
 // joined puts the one character that \b looks at before the text, which then

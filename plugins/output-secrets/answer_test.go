@@ -136,13 +136,13 @@ func TestLeftEdge(t *testing.T) {
 	g := load(t, abi.Raw(`{"patterns":["\\bkey=\\d"]}`))
 	for before, cut := range map[string]bool{"n": false, "n\u00e9": false, " ": true, "€": true, "": true} {
 		q := &abi.CheckOutputRequest{StreamPos: int64(len(before)), Before: before, Text: "key=1 ring", Final: true}
-		r := g.answer(q)
+		r := answer(t, g, q)
 		if err := r.Validate(q); err != nil || (r.Cut != nil) != cut || r.HoldFrom != len(q.Text) {
 			t.Errorf("behind %q: %+v, %v", before, r, err)
 		}
 	}
 	q := &abi.CheckOutputRequest{StreamPos: 4, Before: "key=", Text: "1 ring", Final: true}
-	if r := g.answer(q); r.Cut != nil {
+	if r := answer(t, g, q); r.Cut != nil {
 		t.Errorf("a decided key= cuts: %+v", r.Cut)
 	}
 }

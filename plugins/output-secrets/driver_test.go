@@ -23,7 +23,16 @@ type driver struct {
 }
 
 func (g *guard) stream(t testing.TB) *driver {
-	return &driver{t: t, ask: g.answer, look: lookBehind}
+	return &driver{t: t, ask: func(q *abi.CheckOutputRequest) *abi.CheckOutputReply { return answer(t, g, q) }, look: lookBehind}
+}
+
+func answer(t testing.TB, g *guard, q *abi.CheckOutputRequest) *abi.CheckOutputReply {
+	t.Helper()
+	r, err := g.answer(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // push hands the guard a piece, which begins and ends between characters.

@@ -65,8 +65,8 @@ func TestReadmeIsTheShippedConfiguration(t *testing.T) {
 func TestConfigureThroughThePdk(t *testing.T) {
 	t.Cleanup(func() { current = nil })
 	for config, want := range map[string]string{
-		`{"patterns":["x"]}`:              `{"patterns":[{"id":"secret:0","expr":"(?i)x","bound":256,"minimal":true}],"look_behind":4}`,
-		`{"patterns":["x"],"max_span":9}`: `{"patterns":[{"id":"secret:0","expr":"(?i)x","bound":9,"minimal":true}],"look_behind":4}`,
+		`{"patterns":["x"]}`:              `{"patterns":[{"id":"secret:0","expr":"(?i)x","bound":256,"minimal":true}],"send_matches":true,"look_behind":4}`,
+		`{"patterns":["x"],"max_span":9}`: `{"patterns":[{"id":"secret:0","expr":"(?i)x","bound":9,"minimal":true}],"send_matches":true,"look_behind":4}`,
 		`{"patterns":["(?=a)"]}`:          `{"error":"config: patterns: [0]: invalid or unsupported Perl syntax"}`,
 		`{}`:                              `{"error":"config: patterns: expected at least one"}`,
 		`{"patterns":["x"],"windw":1}`:    `{"error":"config: offset 18: unknown field \"windw\""}`,

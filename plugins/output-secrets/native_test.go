@@ -82,6 +82,71 @@ func TestDeclaredPatterns(t *testing.T) {
 	}
 }
 
+// sent is the request of a host that sends along what it has found, as
+// host/guard does.
+func sent(set *match.Set, q abi.CheckOutputRequest) *abi.CheckOutputRequest {
+	s := set.Scanner()
+	s.Reset(q.Before+q.Text, len(q.Before))
+	found, open := s.Scan(q.Before+q.Text, q.Final)
+	q.Open = open - len(q.Before)
+	for _, m := range found {
+		q.Matches = append(q.Matches, m.Pattern, m.Start-len(q.Before), m.End-len(q.Before))
+	}
+	return &q
+}
+
+// abi.CheckOutputRequest: the reply is the same with the matches and without,
+// wherever the text is cut and the guard's hold_from stands. The patterns are
+// such that one may still come before the first that is found, and at it.
+func TestMatchesThatAreSent(t *testing.T) {
+	type sample struct{ config, text string }
+	list := []sample{
+		{`{"patterns":["abcd","bc","abce?x"]}`, "abc bcd abce abcex abcd ab"},
+		{`{"patterns":["ab{2,9}c\\b","ab","ab+d"]}`, "abbbb abc abbbc abbd abbbbbbbbbbbc ab"},
+	}
+	for _, s := range samples {
+		list = append(list, sample{string(shipped(t)), "é " + s.text + " so. " + s.text})
+	}
+	with, without := 0, 0
+	for _, s := range list {
+		g := load(t, abi.Raw(s.config))
+		set := g.declared(t)
+		for from := range s.text {
+			for to := range s.text[from:] {
+				q := abi.CheckOutputRequest{StreamPos: int64(from), Before: lastBytes(s.text[:from], lookBehind), Text: s.text[from : from+to], Final: to%2 == 1}
+				again := sent(set, q)
+				want, got := answer(t, g, &q), answer(t, g, again)
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Fatalf("%q %v (-without +with):\n%s", q.Text, again.Matches, diff)
+				}
+				if len(again.Matches) > 0 {
+					if want.Cut == nil {
+						without++
+					} else {
+						with++
+					}
+				}
+			}
+		}
+	}
+	if with < 1000 || without == 0 {
+		t.Errorf("with matches %d replies have a cut and %d have none", with, without)
+	}
+}
+
+func TestMatchesThatAreNone(t *testing.T) {
+	g := load(t, shipped(t))
+	for _, bad := range [][]int{{0}, {0, 1}, {99, 0, 1}, {-1, 0, 1}, {0, -1, 1}, {0, 1, 1}, {0, 1, 5}, {0, 0, 1, 0}} {
+		if r, err := g.answer(&abi.CheckOutputRequest{Text: "abcd", Matches: bad, Open: 4}); err == nil {
+			t.Errorf("%v: %+v", bad, r)
+		}
+	}
+	q := &abi.CheckOutputRequest{Text: "abcd", Matches: []int{0, 1, 4}, Open: 4}
+	if r, err := g.answer(q); err != nil || r.Cut == nil || r.Cut.At != 1 { // the control
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 func FuzzDeclaredPatterns(f *testing.F) {
 	for _, s := range []string{"xx abbc key=123 xyz", "key=12 xy abbbbbc", "éabbcékey=éé3", "xyzz xyz", "k\u00a0ey=1"} {
 		f.Add(s, uint64(1))

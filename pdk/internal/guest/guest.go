@@ -5,25 +5,29 @@ package guest
 import (
 	"errors"
 	"strconv"
+	"unsafe"
 
 	"weir/abi"
+	"weir/abi/strictjson"
+	"weir/pdk/spare"
 )
 
-// A handler answers one hook: it appends the reply to b.
-type handler func(b, request []byte) ([]byte, error)
+// A handler answers one hook: it reads a request and appends the reply to b.
+type handler func(b []byte, request *strictjson.Decoder) ([]byte, error)
 
 // A plugin is one module and a module is one plugin, so its registration is
 // the package's. It is complete before the first call and does not change.
 var registered []struct {
 	hook   abi.Hook
 	handle handler
+	settle func() // makes spare requests
 }
 
 // Request is a message that can be read, Reply one that can be written.
 type (
 	Request[T any] interface {
 		*T
-		DecodeJSON([]byte) error
+		ReadJSON(*strictjson.Decoder) error
 	}
 	Reply[T any] interface {
 		*T
@@ -31,21 +35,26 @@ type (
 	}
 )
 
-// Register makes f the handler of a hook. It panics when f is nil or the hook
-// has a handler already.
-func Register[Q, R any, PQ Request[Q], PR Reply[R]](hook abi.Hook, f func(*Q) (*R, error)) {
+// Register makes f the handler of a hook. Ready, which may be nil, gets spare
+// requests to be used. It panics when f is nil or the hook has a handler already.
+func Register[Q, R any, PQ Request[Q], PR Reply[R]](hook abi.Hook, f func(*Q) (*R, error), ready func(*Q)) {
 	if f == nil {
 		panic("pdk: " + string(hook) + ": nil handler")
 	}
 	if Has(hook) {
 		panic("pdk: " + string(hook) + ": registered twice")
 	}
-	handle := func(b, request []byte) ([]byte, error) {
-		var q Q
-		if err := PQ(&q).DecodeJSON(request); err != nil {
+	var spares spare.Of[Q]
+	handle := func(b []byte, request *strictjson.Decoder) ([]byte, error) {
+		q := spares.Take()
+		err := PQ(q).ReadJSON(request)
+		if err == nil {
+			err = request.End()
+		}
+		if err != nil {
 			return nil, errors.New("read the request: " + err.Error())
 		}
-		r, err := f(&q)
+		r, err := f(q)
 		if err != nil {
 			return nil, err
 		}
@@ -57,7 +66,8 @@ func Register[Q, R any, PQ Request[Q], PR Reply[R]](hook abi.Hook, f func(*Q) (*
 	registered = append(registered, struct {
 		hook   abi.Hook
 		handle handler
-	}{hook, handle})
+		settle func()
+	}{hook, handle, func() { spares.Fill(spare.Enough, ready) }})
 }
 
 // Has says whether a hook has a handler.
@@ -72,8 +82,13 @@ func find(hook abi.Hook) handler {
 	return nil
 }
 
-// Invoke appends the reply of a hook's handler to b.
+// Invoke appends the reply of a hook's handler to b. It may be called
+// concurrently if the handler may be.
 func Invoke(b []byte, hook abi.Hook, request []byte) ([]byte, error) {
+	return answer(b, hook, strictjson.NewDecoder(request))
+}
+
+func answer(b []byte, hook abi.Hook, request *strictjson.Decoder) ([]byte, error) {
 	handle := find(hook)
 	if handle == nil {
 		return nil, errors.New(string(hook) + ": no handler is registered")
@@ -86,21 +101,27 @@ func Invoke(b []byte, hook abi.Hook, request []byte) ([]byte, error) {
 }
 
 // The buffers of the direct carrier. They stay referenced from here, so the
-// collector keeps them where the host was told that they are: the request until
-// the next weir_alloc, the reply until the next call.
-var requestBuffer, replyBuffer []byte
+// collector keeps them where the host was told that they are: the reply until
+// the next call, and the request, whose bytes are used once, as long as anything
+// refers to them. So strings of a request need no copy.
+//
+//	room:  request │ request │ …  requestBuffer │ free
+var (
+	requestBuffer, room, replyBuffer []byte
 
-// minBuffer is enough for an ordinary request, so that the buffer which the
-// first call makes is part of the instance's captured image.
-const minBuffer = 64 << 10
+	decoder strictjson.Decoder // of every request, one after the other
+)
 
-// Alloc returns room for a request of n bytes. Its content is what the last
-// request left there.
+// minRoom is enough for many ordinary requests, so that calls find room in the
+// instance's captured image.
+const minRoom = 64 << 10
+
+// Alloc returns room for a request of n bytes.
 func Alloc(n int) []byte {
-	if n > cap(requestBuffer) || requestBuffer == nil {
-		requestBuffer = make([]byte, max(n, minBuffer))
+	if n > len(room) || room == nil {
+		room = make([]byte, max(n, minRoom))
 	}
-	requestBuffer = requestBuffer[:n]
+	requestBuffer, room = room[:n:n], room[n:]
 	return requestBuffer
 }
 
@@ -109,7 +130,8 @@ func Serve(hook abi.Hook, n int) ([]byte, error) {
 	if n > len(requestBuffer) {
 		return nil, errors.New(string(hook) + ": a request of " + strconv.Itoa(n) + " bytes lies not in the room of weir_alloc")
 	}
-	reply, err := Invoke(replyBuffer[:0], hook, requestBuffer[:n])
+	decoder.Reset(unsafe.String(unsafe.SliceData(requestBuffer), n))
+	reply, err := answer(replyBuffer[:0], hook, &decoder)
 	if err != nil {
 		return nil, err
 	}

@@ -2,9 +2,11 @@ package guest
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"weir/abi"
+	"weir/pdk/spare"
 )
 
 func TestRegisterRefuses(t *testing.T) {
@@ -13,10 +15,10 @@ func TestRegisterRefuses(t *testing.T) {
 	}
 	registered = nil
 	defer func() { registered = nil }()
-	Register(abi.HookCheckInput, ok)
+	Register(abi.HookCheckInput, ok, nil)
 	for name, register := range map[string]func(){
-		"pdk: check_input: registered twice": func() { Register(abi.HookCheckInput, ok) },
-		"pdk: step: nil handler":             func() { Register[abi.StepRequest, abi.StepReply](abi.HookStep, nil) },
+		"pdk: check_input: registered twice": func() { Register(abi.HookCheckInput, ok, nil) },
+		"pdk: step: nil handler":             func() { Register[abi.StepRequest, abi.StepReply](abi.HookStep, nil, nil) },
 	} {
 		func() {
 			defer func() {
@@ -40,7 +42,7 @@ func TestInvoke(t *testing.T) {
 			return nil, nil
 		}
 		return &abi.Verdict{Verdict: abi.VerdictAllow}, nil
-	})
+	}, nil)
 	for _, tt := range []struct {
 		hook                abi.Hook
 		request, reply, err string
@@ -58,34 +60,44 @@ func TestInvoke(t *testing.T) {
 	}
 }
 
+// What a handler keeps of a request stays as it is: the bytes of a request are
+// used once, and so is a spare request.
 func TestBuffers(t *testing.T) {
-	registered, requestBuffer, replyBuffer = nil, nil, nil
+	registered, requestBuffer, room, replyBuffer = nil, nil, nil, nil
 	defer func() { registered = nil }()
+	var kept []*abi.CheckInputRequest
 	Register(abi.HookCheckInput, func(q *abi.CheckInputRequest) (*abi.Verdict, error) {
+		kept = append(kept, q)
 		return &abi.Verdict{Verdict: abi.VerdictBlock, Message: q.Text}, nil
-	})
-	serve := func(request, want string) *byte {
+	}, func(q *abi.CheckInputRequest) { q.Roles = []string{"left over"} })
+	registered[0].settle()
+	serve := func(text string) {
 		t.Helper()
+		request := `{"now":0,"seed":"","text":"` + text + `","history":[]}`
 		b := Alloc(len(request))
 		copy(b, request)
 		reply, err := Serve(abi.HookCheckInput, len(request))
-		if err != nil || string(reply) != want {
-			t.Fatalf("reply %s, %v, want %s", reply, err, want)
+		if want := `{"verdict":"block","message":"` + text + `"}`; err != nil || string(reply) != want {
+			t.Fatalf("reply %.80s, %v, want %.80s", reply, err, want)
 		}
-		return &b[0]
 	}
-	first := serve(`{"now":0,"seed":"","text":"a","history":[]}`, `{"verdict":"block","message":"a"}`)
-	second := serve(`{"now":0,"seed":"","text":"bb","history":[]}`, `{"verdict":"block","message":"bb"}`)
-	if first != second {
-		t.Error("the second request got a new buffer")
+	var texts []string
+	for i := range 3 * spare.Enough { // more than there are spare ones
+		texts = append(texts, strings.Repeat(string(rune('a'+i%26)), 1+i*i*i)) // and than the room has
+		serve(texts[i])
+	}
+	for i, q := range kept {
+		if q.Text != texts[i] || q.Roles != nil {
+			t.Fatalf("request %d has become %.80s, roles %q", i, q.Text, q.Roles)
+		}
 	}
 	if n := len(Alloc(0)); n != 0 {
 		t.Errorf("Alloc(0) has %d bytes", n)
 	}
-	if n := len(Alloc(minBuffer + 1)); n != minBuffer+1 {
-		t.Errorf("Alloc(%d) has %d bytes", minBuffer+1, n)
+	if n := len(Alloc(minRoom + 1)); n != minRoom+1 {
+		t.Errorf("Alloc(%d) has %d bytes", minRoom+1, n)
 	}
-	if _, err := Serve(abi.HookCheckInput, minBuffer+2); err == nil {
+	if _, err := Serve(abi.HookCheckInput, minRoom+2); err == nil {
 		t.Error("a request longer than the room is served")
 	}
 }

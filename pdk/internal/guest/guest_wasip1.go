@@ -43,6 +43,9 @@ const headroom = 512 << 10
 func settle() {
 	ballast = make([]byte, headroom)
 	ballast = nil
+	for _, r := range registered {
+		r.settle()
+	}
 	for range 3 { // after these the collector has what it needs itself, too
 		runtime.GC()
 	}
