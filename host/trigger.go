@@ -57,7 +57,7 @@ func (h *Host) startAdmin() error {
 		return nil
 	}
 	network, address := a.Network()
-	s, err := admin.Start(controller{h.swaps, h.store}, admin.Options{Network: network, Address: address, Key: a.APIKey.Reveal(), Logger: h.log})
+	s, err := admin.Start(controller{h.swaps, h.store, h.keeper}, admin.Options{Network: network, Address: address, Key: a.APIKey.Reveal(), Logger: h.log})
 	if err != nil {
 		return err
 	}
@@ -71,9 +71,11 @@ func (h *Host) startAdmin() error {
 type controller struct {
 	swaps *swaps
 	store store.Store
+	runs  *run.Keeper
 }
 
 func (c controller) Log(ctx context.Context, id string) (json.RawMessage, error) {
+	c.runs.Settled(ctx, id)
 	report, err := run.Inspect(ctx, logs{c.store}, id)
 	if err != nil {
 		return nil, err
@@ -82,6 +84,9 @@ func (c controller) Log(ctx context.Context, id string) (json.RawMessage, error)
 }
 
 func (c controller) Logs(ctx context.Context, since time.Time, most int) (json.RawMessage, error) {
+	settled, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	c.runs.AllSettled(settled)
 	list, err := listRuns(ctx, c.store, since, most)
 	if err != nil {
 		return nil, err

@@ -36,6 +36,7 @@ type Keeper struct {
 	life context.Context
 	end  context.CancelCauseFunc
 	work sync.WaitGroup
+	due  chan struct{} // a token for each log that is written later
 
 	mu       sync.Mutex
 	waiting  map[string]*waiting // by run
@@ -166,9 +167,64 @@ type waiting struct {
 func NewKeeper(engines Engines, log Log, index Index, opts KeeperOptions) *Keeper {
 	k := &Keeper{engines: engines, log: log, index: index, opts: opts.withDefaults(),
 		waiting: map[string]*waiting{}, running: map[string]*live{}, going: map[string]struct{}{},
-		bells: map[string]*bell{}, indexed: map[string]bool{}}
+		bells: map[string]*bell{}, indexed: map[string]bool{}, due: make(chan struct{}, maxDue)}
 	k.life, k.end = context.WithCancelCause(context.Background())
 	return k
+}
+
+// maxDue bounds the logs that are written behind their clients' backs. Beyond
+// it a run's stream ends when its log is written.
+const maxDue = 256
+
+// later writes the log of a run that has ended and that nobody will resume, so
+// its client need not wait for the disk.
+func (k *Keeper) later(write func()) {
+	if k == nil {
+		write()
+		return
+	}
+	select {
+	case k.due <- struct{}{}:
+	default:
+		write()
+		return
+	}
+	if !k.do(func() { defer func() { <-k.due }(); write() }) {
+		<-k.due
+		write()
+	}
+}
+
+// Settled waits until the log of a run that has ended here is written, for
+// those that read it from the store.
+func (k *Keeper) Settled(ctx context.Context, run string) {
+	b, leave := k.listenTo(run)
+	defer leave()
+	for {
+		rings := k.next(b)
+		k.mu.Lock()
+		l := k.running[run]
+		k.mu.Unlock()
+		if l == nil || !l.view(nil).ended() {
+			return
+		}
+		select {
+		case <-rings:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// AllSettled waits until no log is due, or ctx ends.
+func (k *Keeper) AllSettled(ctx context.Context) {
+	for len(k.due) > 0 {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Millisecond):
+		}
+	}
 }
 
 // Pending is the number of questions that wait at this replica.

@@ -20,6 +20,7 @@ type replica struct {
 	desk   *desk
 	world  *world
 	store  noted
+	log    Log  // of the engine, where it is not the store
 	gone   bool // no generation can be had
 
 	digests bool
@@ -51,9 +52,16 @@ func (r *replica) Engine(context.Context, string) (*Engine, func(), error) {
 		return nil, nil, fault.New(fault.Gone, "gone")
 	}
 	engine, err := New(Deps{Policy: func() (Policy, func()) { return r.world, func() {} },
-		Model: r.world, Tools: fakeTools{r.world}, Log: r.store, Keeper: r.keeper, People: r.desk,
+		Model: r.world, Tools: fakeTools{r.world}, Log: r.engineLog(), Keeper: r.keeper, People: r.desk,
 	}, Options{AskTimeout: time.Minute, Digests: r.digests})
 	return engine, func() {}, err
+}
+
+func (r *replica) engineLog() Log {
+	if r.log != nil {
+		return r.log
+	}
+	return r.store
 }
 
 func (r *replica) Kept(context.Context, string) (bool, error) { return !r.gone, nil }

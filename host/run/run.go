@@ -415,7 +415,12 @@ func (r *run) end(e ending) Outcome {
 	}
 	r.show(e)
 	if !first {
-		r.write()
+		written := r.unlive
+		r.unlive = func() {}
+		r.deps.Keeper.later(func() {
+			defer written() // until then followers read it here
+			r.write()
+		})
 	}
 	return o
 }

@@ -163,6 +163,9 @@ func (s *Server) newApp() *fiber.App {
 		ReadTimeout: s.opts.HeadTimeout, IdleTimeout: s.opts.IdleTimeout,
 		ErrorHandler:                 s.answerError,
 		DisablePreParseMultipartForm: true,
+		// An open stream, which may wait for a person for minutes, then has no
+		// buffers: 20 KiB less each.
+		ReduceMemoryUsage: true,
 		DisableStartupMessage:        true,
 	})
 	app.Server().SecureErrorLogMessage = true
