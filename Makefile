@@ -40,7 +40,7 @@ $(PLUGINS:%=plugin-%): plugin-%:
 	@mkdir -p plugins/dist
 	$(WASM) -o plugins/dist/$*.wasm ./plugins/$*
 
-demo: build ## run four conversations against the agent, without a network or keys
+demo: build ## run five conversations against the agent, without a network or keys
 	bin/weir-demo
 
 compare: build ## compare the agent with itself without guardrails; the report is bin/compare/report.html
