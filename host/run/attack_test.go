@@ -57,6 +57,13 @@ func (f *faulty) Read(ctx context.Context, log string, from int64) iter.Seq2[sto
 	return f.Store.Read(ctx, log, from)
 }
 
+func (f *faulty) Blob(ctx context.Context, space, digest string) ([]byte, error) {
+	if err := f.failure("blob", space); err != nil {
+		return nil, err
+	}
+	return f.Store.Blob(ctx, space, digest)
+}
+
 func (f *faulty) DropSpace(ctx context.Context, space string) error {
 	if err := f.failure("drop", space); err != nil {
 		return err
@@ -429,6 +436,30 @@ func TestAnswersAreNotKept(t *testing.T) {
 			t.Errorf("digests=%t: the redacted answer is there: %t, raw ones: %t", digests, redacted, r.raw(runID))
 		}
 	}
+}
+
+// A late answer finds nothing, also in the moment in which the run ends and drops
+// what was answered before (3.2, 3.6).
+func TestLateAnswerWhileEnding(t *testing.T) {
+	s := &faulty{Store: memory.New(memory.Options{})}
+	r := newReplica(t, s, proposing(), "a", KeeperOptions{Alone: true})
+	elsewhere := newReplica(t, s, proposing(), "b", KeeperOptions{})
+	c := r.begin(runID)
+	first := within(t, "question", c.asked)
+	r.answer(first, "high")
+	within(t, "question", c.asked)
+	s.breaks(func(op, _ string) error {
+		if op == "blob" {
+			return fault.New(fault.NotFound, "dropped")
+		}
+		return nil
+	})
+	if err := elsewhere.keeper.Answer(t.Context(), "support-rep-1", runID, first.ID, accept("answered", "low")); fault.Of(err) != fault.NotFound {
+		t.Errorf("a late answer: %v", err)
+	}
+	s.breaks(nil)
+	c.leave(errLeft)
+	within(t, "end", c.over)
 }
 
 // Looking for runs leaves nothing behind.

@@ -608,28 +608,29 @@ func (k *Keeper) open(ctx context.Context, run string) (*journal, *past, error) 
 	}
 	j.now, j.reached, j.digests = k.opts.Now, k.opts.Reached, k.opts.Digests
 	p, err := j.question(ctx, k.log)
+	if err == nil && !p.open || fault.Of(err) == fault.Gone {
+		err = errNoInteraction
+	}
 	if err != nil {
 		return nil, nil, err
-	}
-	if p.ended != nil || !p.open {
-		return nil, nil, errNoInteraction
 	}
 	return j, p, nil
 }
 
-// question reads no more of a log than where its last question stands.
+// question reads no more of a log than where its last question stands: a run that
+// ends meanwhile drops the payloads of those before.
 func (j *journal) question(ctx context.Context, log Log) (*past, error) {
 	p := &past{}
-	if j.entries[len(j.entries)-1].Kind == RecordRunEnded { // payloads may be dropped by then
+	if j.entries[len(j.entries)-1].Kind == RecordRunEnded {
 		p.ended = &endedPayload{}
 		return p, nil
 	}
-	for i := range j.entries {
+	for i := len(j.entries) - 1; i >= 0; i-- {
 		switch j.entries[i].Kind {
-		case RecordInteractionOpened, RecordInteractionAnswered, RecordInteractionCancelled, RecordInteractionExpired:
-			if err := p.take(ctx, log, j, i); err != nil {
-				return nil, err
-			}
+		case RecordInteractionOpened:
+			return p, p.take(ctx, log, j, i)
+		case RecordInteractionAnswered, RecordInteractionCancelled, RecordInteractionExpired:
+			return p, nil
 		}
 	}
 	return p, nil
