@@ -38,10 +38,12 @@ commit=$(git rev-parse HEAD 2>/dev/null || echo unknown)
   --tag "$AGENT:$version" --tag "$AGENT:latest" .
 
 "$engine" rm --force "$AGENT" >/dev/null 2>&1 || true
-# The port is open on this machine alone. The agent's own address inside the
-# container is fixed, whatever .env.local says of a run without one.
+# The port is open on this machine alone. Inside the container the agent's own
+# address, its state and its commit are fixed, whatever .env.local says of a run
+# without one.
 "$engine" run --detach --name "$AGENT" \
   --env-file .env.local --env AGENT_BIND_ADDRESS=0.0.0.0:8000 \
+  --env WEIR_STATE_DIR=/var/lib/weir --env "AGENT_BUILD_COMMIT=$commit" \
   --publish "127.0.0.1:$PORT:8000" \
   --read-only --tmpfs /tmp --cap-drop ALL --security-opt no-new-privileges --user 1001:1001 \
   --volume "$AGENT-cache:/app/plugins/dist/.cache" --volume "$AGENT-state:/var/lib/weir" \

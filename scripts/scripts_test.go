@@ -255,7 +255,7 @@ func TestFullDeploy(t *testing.T) {
 // platform.md 10.3: docker where it is, else podman, and .env.local.
 func TestDeployLocal(t *testing.T) {
 	build := " build --build-arg VERSION=0.1.0 --build-arg COMMIT=unknown --tag support-tickets-agent:0.1.0 --tag support-tickets-agent:latest ."
-	start := " run --detach --name support-tickets-agent --env-file .env.local --env AGENT_BIND_ADDRESS=0.0.0.0:8000 --publish 127.0.0.1:8000:8000" +
+	start := " run --detach --name support-tickets-agent --env-file .env.local --env AGENT_BIND_ADDRESS=0.0.0.0:8000 --env WEIR_STATE_DIR=/var/lib/weir --env AGENT_BUILD_COMMIT=unknown --publish 127.0.0.1:8000:8000" +
 		" --read-only --tmpfs /tmp --cap-drop ALL --security-opt no-new-privileges --user 1001:1001" +
 		" --volume support-tickets-agent-cache:/app/plugins/dist/.cache --volume support-tickets-agent-state:/var/lib/weir" +
 		" --add-host host.docker.internal:host-gateway support-tickets-agent:0.1.0"
