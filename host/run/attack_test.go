@@ -127,8 +127,8 @@ func (r *replica) raw(run string) bool {
 		r.t.Fatal(err)
 	}
 	for i := range j.entries {
-		if !j.entries[i].kept {
-			if _, err := r.store.Blob(r.t.Context(), rawSpace(run), j.entries[i].Payload); err == nil {
+		if part := j.entries[i].part; part != nil {
+			if _, err := r.store.Blob(r.t.Context(), rawSpace(run), part.Blob); err == nil {
 				return true
 			}
 		}

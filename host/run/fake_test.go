@@ -331,6 +331,8 @@ func (n noted) PutBlob(ctx context.Context, space string, data []byte) (string, 
 	return n.logs.PutBlob(ctx, space, data)
 }
 
+func (n noted) Complete(ctx context.Context, log string) error { return n.End(ctx, log) }
+
 func (n noted) End(ctx context.Context, log string) error {
 	n.w.note("logged  %s", log)
 	return n.logs.End(ctx, log)

@@ -158,7 +158,7 @@ func (v *view) load(ctx context.Context, i int, into any) error {
 		return fault.New(fault.Gone, "expired")
 	}
 	var err error
-	if e.payload, err = e.body(ctx, v.log); err != nil {
+	if e.payload, err = e.body(ctx, v.log.Blob); err != nil {
 		return err
 	}
 	return e.decode(into)

@@ -79,41 +79,71 @@ func (j *journal) claimant(ctx context.Context, log Log) (string, error) {
 	return "", nil
 }
 
-// message is as many of the next records as go together.
+// maxPack is how many bytes of raw payloads go into one blob, unless one alone
+// is larger.
+const maxPack = 8 << 20
+
+// message is as many of the next records as go together, with their payloads
+// written first.
 func (j *journal) message(ctx context.Context, log Log, ended bool) (upTo int, message [][]byte, err error) {
+	var records []Record
+	var pack []byte
 	size := 0
 	for upTo = j.durable; upTo < len(j.entries); upTo++ {
-		record, err := j.encode(ctx, log, &j.entries[upTo], ended)
+		e := &j.entries[upTo]
+		record, err := j.record(ctx, log, e, ended, len(pack))
 		if err != nil {
 			return 0, nil, err
 		}
-		if size += len(record); size > messageBytes && len(message) > 0 {
+		size += len(record.Header) + len(record.Payload) + recordOverhead
+		full := size > messageBytes || record.Raw != nil && len(pack)+len(e.payload) > maxPack
+		if full && len(records) > 0 {
 			break
 		}
-		message = append(message, record)
+		if record.Raw != nil {
+			pack = append(pack, e.payload...)
+		}
+		records = append(records, record)
+	}
+	if len(pack) > 0 {
+		if _, err := log.PutBlob(ctx, rawSpace(j.run), pack); err != nil {
+			return 0, nil, err
+		}
+	}
+	name := digest(pack)
+	for i := range records {
+		if records[i].Raw != nil {
+			records[i].Raw.Blob = name
+		}
+		raw, err := json.Marshal(records[i])
+		if err != nil {
+			return 0, nil, err
+		}
+		message = append(message, raw)
 	}
 	return upTo, message, nil
 }
 
-// encode returns one record as the store keeps it, its payload written first.
-func (j *journal) encode(ctx context.Context, log Log, e *entry, ended bool) ([]byte, error) {
+// recordOverhead is what a record has beside header and payload, at most.
+const recordOverhead = 256
+
+// record is one record as the store keeps it. A raw payload goes to the place
+// from in the message's blob.
+func (j *journal) record(ctx context.Context, log Log, e *entry, ended bool, from int) (Record, error) {
 	record := Record{Header: e.raw}
 	switch {
 	case !e.kept && !ended:
-		record.Raw = true
-		if _, err := log.PutBlob(ctx, rawSpace(j.run), e.payload); err != nil {
-			return nil, err
-		}
+		record.Raw = &part{From: from, To: from + len(e.payload)}
 	case !e.kept:
 	case len(e.payload) > inlinePayload:
 		record.Blob = true
 		if _, err := log.PutBlob(ctx, LogName(j.run), e.payload); err != nil {
-			return nil, err
+			return record, err
 		}
 	default:
 		record.Payload = e.payload
 	}
-	return json.Marshal(record)
+	return record, nil
 }
 
 // close writes the rest, drops what only a resume needed and ends the log.
@@ -128,6 +158,9 @@ func (j *journal) close(ctx context.Context, log Log, newID func() string) error
 		if err := log.DropSpace(ctx, rawSpace(j.run)); err != nil {
 			return err
 		}
+	}
+	if !wrote {
+		return log.Complete(ctx, LogName(j.run))
 	}
 	return log.End(ctx, LogName(j.run))
 }
@@ -160,7 +193,7 @@ func (j *journal) take(raw []byte) error {
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return err
 	}
-	e := entry{raw: r.Header, payload: r.Payload, kept: !r.Raw}
+	e := entry{raw: r.Header, payload: r.Payload, kept: r.Payload != nil || r.Blob, part: r.Raw}
 	if err := json.Unmarshal(r.Header, &e.Header); err != nil {
 		return err
 	}
@@ -182,7 +215,20 @@ func (j *journal) take(raw []byte) error {
 // payload that was dropped is Gone.
 func (j *journal) load(ctx context.Context, log Log, i int, into any) error {
 	e := &j.entries[i]
-	body, err := e.body(ctx, log)
+	blob := log.Blob
+	if e.part != nil && e.payload == nil { // its neighbours stand in the same one
+		blob = func(ctx context.Context, space, digest string) ([]byte, error) {
+			if j.packName != digest {
+				pack, err := log.Blob(ctx, space, digest)
+				if err != nil {
+					return nil, err
+				}
+				j.packName, j.pack = digest, pack
+			}
+			return j.pack, nil
+		}
+	}
+	body, err := e.body(ctx, blob)
 	if err != nil {
 		return err
 	}
@@ -191,19 +237,37 @@ func (j *journal) load(ctx context.Context, log Log, i int, into any) error {
 }
 
 // body returns a record's payload from where it is.
-func (e *entry) body(ctx context.Context, log Log) ([]byte, error) {
+func (e *entry) body(ctx context.Context, blob func(ctx context.Context, space, digest string) ([]byte, error)) ([]byte, error) {
 	if e.payload != nil {
 		return e.payload, nil
 	}
-	space := LogName(e.Run)
-	if !e.kept {
-		space = rawSpace(e.Run)
+	if !e.kept && e.part == nil {
+		return nil, e.dropped()
 	}
-	body, err := log.Blob(ctx, space, e.Payload)
-	if fault.Of(err) == fault.NotFound {
-		return nil, fault.New(fault.Gone, "run %s: record %d: the payload is dropped", e.Run, e.N)
+	space, name := LogName(e.Run), e.Payload
+	if e.part != nil {
+		space, name = rawSpace(e.Run), e.part.Blob
 	}
-	return body, err
+	body, err := blob(ctx, space, name)
+	switch {
+	case fault.Of(err) == fault.NotFound:
+		return nil, e.dropped()
+	case err != nil:
+		return nil, err
+	case e.part == nil:
+		return body, nil
+	case e.part.From < 0 || e.part.From > e.part.To || e.part.To > len(body):
+		return nil, fault.New(fault.Internal, "run %s: record %d: its payload lies outside of its blob", e.Run, e.N)
+	}
+	body = body[e.part.From:e.part.To:e.part.To]
+	if digest(body) != e.Payload {
+		return nil, fault.New(fault.Internal, "run %s: record %d: the payload is not what the header names", e.Run, e.N)
+	}
+	return body, nil
+}
+
+func (e *entry) dropped() error {
+	return fault.New(fault.Gone, "run %s: record %d: the payload is dropped", e.Run, e.N)
 }
 
 func (e *entry) decode(into any) error {

@@ -267,8 +267,11 @@ type Log interface {
 	Append(ctx context.Context, log string, expected int64, id string, records [][]byte) (int64, error)
 	// Read yields the messages after position from.
 	Read(ctx context.Context, log string, from int64) iter.Seq2[Message, error]
-	// End says that nothing will be appended any more.
+	// End says that nothing will be appended any more. Complete says so of a log
+	// that nobody but the caller has ever known, so that nothing has to keep
+	// others from appending.
 	End(ctx context.Context, log string) error
+	Complete(ctx context.Context, log string) error
 	// PutBlob keeps data beside the log, by its SHA-256.
 	PutBlob(ctx context.Context, space string, data []byte) (string, error)
 	Blob(ctx context.Context, space, digest string) ([]byte, error)

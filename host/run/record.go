@@ -58,12 +58,21 @@ type Header struct {
 
 // Record is a header and, while it is kept, the payload that it names: beside
 // it, or as a blob in the space of the log's name, or, when it may hold text
-// that no guard has seen, as a blob in the space that the run's end drops.
+// that no guard has seen, as a part of a blob in the space that the run's end
+// drops. Those of one message have one blob, because each write waits for the
+// disk.
 type Record struct {
 	Header  json.RawMessage `json:"header"`
 	Payload json.RawMessage `json:"payload,omitempty"`
 	Blob    bool            `json:"blob,omitempty"`
-	Raw     bool            `json:"raw,omitempty"`
+	Raw     *part           `json:"raw,omitempty"`
+}
+
+// part is where a payload stands in a blob.
+type part struct {
+	Blob string `json:"blob"`
+	From int    `json:"from"`
+	To   int    `json:"to"`
 }
 
 // startedPayload is, with interaction_opened, the one record in which a raw
@@ -201,6 +210,7 @@ type entry struct {
 	raw     []byte // the header as it is written
 	payload []byte // nil: dropped, or not read yet
 	kept    bool   // the payload stays after the run's end
+	part    *part  // where it is in the store, if it does not
 }
 
 // journal is the records of one run: those that the store has, then those that
@@ -216,7 +226,9 @@ type journal struct {
 	entries  []entry
 	previous string // digest of the last header
 	durable  int    // entries that the store has
-	position int64  // of the log there
+	packName string // of the blob that was read last
+	pack     []byte
+	position int64 // of the log there
 }
 
 // add puts one record at the end. Payload must marshal; kept says that its

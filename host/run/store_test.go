@@ -15,6 +15,8 @@ func (l logs) Append(ctx context.Context, log string, expected int64, id string,
 	return store.AppendSettled(ctx, l.Store, log, expected, id, records, nil)
 }
 
+func (l logs) Complete(ctx context.Context, log string) error { return l.End(ctx, log) }
+
 func (l logs) Read(ctx context.Context, log string, from int64) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
 		for m, err := range l.Store.Read(ctx, log, from) {

@@ -165,8 +165,8 @@ func (s *Server) newApp() *fiber.App {
 		DisablePreParseMultipartForm: true,
 		// An open stream, which may wait for a person for minutes, then has no
 		// buffers: 20 KiB less each.
-		ReduceMemoryUsage: true,
-		DisableStartupMessage:        true,
+		ReduceMemoryUsage:     true,
+		DisableStartupMessage: true,
 	})
 	app.Server().SecureErrorLogMessage = true
 	app.Server().HeaderReceived = func(*fasthttp.RequestHeader) fasthttp.RequestConfig {

@@ -41,6 +41,8 @@ func (m *memory) Read(_ context.Context, _ string, from int64) iter.Seq2[run.Mes
 	}
 }
 
+func (m *memory) Complete(context.Context, string) error { return nil }
+
 func (m *memory) End(context.Context, string) error { return nil }
 
 func (m *memory) PutBlob(_ context.Context, space string, data []byte) (string, error) {
