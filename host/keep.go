@@ -49,7 +49,8 @@ func InspectRun(ctx context.Context, cfg *config.Config, id string) (*run.Report
 func jetStreamOptions(cfg *config.Config, log *slog.Logger) jetstream.Options {
 	c := cfg.Store
 	o := jetstream.Options{
-		Replicas: c.Replicas, MaxAge: c.Retention, AgedSpaces: "run.", Log: log,
+		Replicas: c.Replicas, MaxAge: c.Retention, Log: log,
+		AgedSpaces: "r", // run.<id> and raw.<id>, also of a run that left nothing else
 		Login: jetstream.Login{CredentialsFile: c.Credentials},
 		TLS:   jetstream.TLS{Authorities: c.TLSCA, Certificate: c.TLSCert, Key: c.TLSKey},
 	}
