@@ -51,8 +51,8 @@ func jetStreamOptions(cfg *config.Config, log *slog.Logger) jetstream.Options {
 	o := jetstream.Options{
 		Replicas: c.Replicas, MaxAge: c.Retention, Log: log,
 		AgedSpaces: "r", // run.<id> and raw.<id>, also of a run that left nothing else
-		Login: jetstream.Login{CredentialsFile: c.Credentials},
-		TLS:   jetstream.TLS{Authorities: c.TLSCA, Certificate: c.TLSCert, Key: c.TLSKey},
+		Login:      jetstream.Login{CredentialsFile: c.Credentials},
+		TLS:        jetstream.TLS{Authorities: c.TLSCA, Certificate: c.TLSCert, Key: c.TLSKey},
 	}
 	if o.URLs = c.URLs(); len(o.URLs) > 0 {
 		return o
