@@ -206,6 +206,9 @@ func TestRollback(t *testing.T) {
 	if outcome, err := w.Host.Rollback(t.Context()); outcome != host.OutcomeFailed || fault.Of(err) != fault.Conflict {
 		t.Errorf("with nothing to go back to: %s, %v", outcome, err)
 	}
+	if s := w.Host.Status(); !s.InSync || s.Wanted.Generation != first {
+		t.Errorf("a rollback that went nowhere changed the status: %+v", s)
+	}
 	w.WriteFile(t, "plugins/flow.wasm", hosttest.Workflow("answer-b"))
 	eventually(t, "the changed file was read", func() bool { return ask(t, w).Text == "answer-b" })
 	second := w.Host.Status().Active.Generation

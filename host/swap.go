@@ -39,6 +39,10 @@ const (
 	rollback task = "rollback"
 )
 
+// errNoPrevious refuses a rollback that has nowhere to go. Nothing else was
+// wanted by it, so the status stays as it is.
+var errNoPrevious = fault.New(fault.Conflict, "there is no previous generation to go back to")
+
 var errStopping = fault.New(fault.Unavailable, "the host is stopping")
 
 // swaps makes policies and makes them current, one at a time:
@@ -207,7 +211,7 @@ func (s *swaps) perform(j *job, trigger string) (string, error) {
 	default:
 		outcome, err = s.reload(trigger, j)
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, errNoPrevious) {
 		s.failed(t, trigger, err)
 	}
 	return outcome, err
@@ -257,8 +261,7 @@ func (s *swaps) rollback(trigger string) (string, error) {
 	d := s.previous
 	s.mu.Unlock()
 	if d == nil {
-		s.attempt("", trigger)
-		return OutcomeFailed, fault.New(fault.Conflict, "there is no previous generation to go back to")
+		return OutcomeFailed, errNoPrevious
 	}
 	s.attempt(d.id, trigger)
 	current := s.current.Load()

@@ -83,10 +83,10 @@ func TestNewPluginRefuses(t *testing.T) {
 		want string
 	}{
 		"a name":   {[]string{"plugin", "new", "../x"}, exitUsage, "expected a name of a-z, 0-9 and -"},
-		"no name":  {[]string{"plugin", "new"}, exitUsage, "expected 1 arguments"},
+		"no name":  {[]string{"plugin", "new"}, exitUsage, "expected 1 argument"},
 		"a folder": {[]string{"plugin", "new", "x", "--dir", full}, exitFailed, "expected no such folder, or an empty one"},
 		"no code":  {[]string{"plugin", "build", filepath.Join(full, "none")}, exitFailed, "weir plugin build: go build: "},
-		"two":      {[]string{"plugin", "build", "a", "b"}, exitUsage, "expected at most 1 arguments beside the flags, got 2"},
+		"two":      {[]string{"plugin", "build", "a", "b"}, exitUsage, "expected at most 1 argument beside the flags, got 2"},
 	} {
 		if got := invoke(t, nil, "", tt.args...); got.code != tt.code || !strings.Contains(got.stderr, tt.want) {
 			t.Errorf("%s: %+v", name, got)

@@ -57,7 +57,7 @@ func TestProbeHTTP(t *testing.T) {
 		{[]string{"http", "http://user:canary@" + closedPort(t)}, exitFailed, "000\n", "weir probe http: dial tcp"},
 		{[]string{"http", "ftp://canary"}, exitFailed, "000\n", "expected a method and an http or https URL"},
 		{[]string{"http", "http://%zz-canary"}, exitFailed, "000\n", "expected a method and an http or https URL"},
-		{[]string{"http"}, exitUsage, "", "expected 1 arguments"},
+		{[]string{"http"}, exitUsage, "", "expected 1 argument"},
 		{[]string{"status", "GET", s.URL + "/other"}, exitOK, "503\n", ""},
 		{[]string{"status", "post", s.URL + "/post"}, exitOK, "200\n", ""},
 		{[]string{"status", "GET", s.URL + "/post"}, exitOK, "405\n", ""},

@@ -184,11 +184,14 @@ func (w *weir) parse(f *flag.FlagSet, args []string, operands int) ([]string, in
 		args = f.Args()[1:]
 	}
 	if operands != several && len(rest) != operands && !(operands == optional && len(rest) <= 1) {
-		expected := strconv.Itoa(operands)
-		if operands == optional {
-			expected = "at most 1"
+		expected := strconv.Itoa(operands) + " arguments"
+		switch operands {
+		case optional:
+			expected = "at most 1 argument"
+		case 1:
+			expected = "1 argument"
 		}
-		fmt.Fprintf(w.stderr, "%s: expected %s arguments beside the flags, got %d\n", f.Name(), expected, len(rest))
+		fmt.Fprintf(w.stderr, "%s: expected %s beside the flags, got %d\n", f.Name(), expected, len(rest))
 		f.Usage()
 		return nil, exitUsage, false
 	}

@@ -60,7 +60,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"serve", "--help"}, exitOK, "", "usage: weir serve"},
 		{[]string{"serve", "--port", "1"}, exitUsage, "", "flag provided but not defined: -port"},
 		{[]string{"serve", "agent.toml"}, exitUsage, "", "expected 0 arguments beside the flags, got 1"},
-		{[]string{"plugin", "call"}, exitUsage, "", "expected 1 arguments beside the flags, got 0"},
+		{[]string{"plugin", "call"}, exitUsage, "", "expected 1 argument beside the flags, got 0"},
 		{[]string{"plugin", "call", "x.wasm", "--hook", "check"}, exitUsage, "", `expected --hook with one of describe,`},
 		{[]string{"plugin", "call", "x.wasm", "--config", "[]"}, exitUsage, "", `expected a JSON object`},
 		{[]string{"plugin", "call", "x.wasm", "--prompt", "text"}, exitUsage, "", `expected NAME=TEXT or NAME=@FILE`},

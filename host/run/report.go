@@ -15,7 +15,7 @@ type Report struct {
 	State      State       `json:"state"` // of its last record
 	Position   int64       `json:"position"`
 	Chain      string      `json:"chain"` // digest of the last header
-	Entries    []LogRecord `json:"records"`
+	Entries    []LogRecord `json:"records,omitempty"`
 }
 
 // LogRecord is one record. Its header's digest is the previous of the next one.
