@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -127,21 +128,29 @@ func rest(t *testing.T, content string) {
 // withheld is what the store keeps of a run for its resume alone.
 func (o *office) withheld(t *testing.T, execution string) string {
 	t.Helper()
-	report := o.inspect(t, execution)
 	s, err := jetstream.Open(t.Context(), jetstream.Options{Dir: o.state})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all strings.Builder
-	for _, e := range report.Entries {
-		if e.Kept != run.KeptWithheld {
-			continue
-		}
-		data, err := s.Blob(t.Context(), "raw."+execution, e.Payload)
+	for m, err := range s.Read(t.Context(), run.LogName(execution), 0) {
 		if err != nil {
-			t.Fatalf("record %d, %s: %v", e.N, e.Kind, err)
+			t.Fatal(err)
 		}
-		all.Write(data)
+		for _, raw := range m.Records {
+			var r run.Record
+			if err := json.Unmarshal(raw, &r); err != nil {
+				t.Fatal(err)
+			}
+			if r.Raw == nil {
+				continue
+			}
+			data, err := s.Blob(t.Context(), "raw."+execution, r.Raw.Blob)
+			if err != nil {
+				t.Fatalf("%s: %v", r.Header, err)
+			}
+			all.Write(data[r.Raw.From:r.Raw.To])
+		}
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

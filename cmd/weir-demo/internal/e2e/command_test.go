@@ -61,7 +61,7 @@ func TestCommandsRefuse(t *testing.T) {
 		{[]string{"version"}, nil, 0, ""},
 		{[]string{"version", "x"}, nil, 2, "expected 0 arguments"},
 		{[]string{"sreve"}, nil, 2, `unknown command "sreve"`},
-		{[]string{"config"}, nil, 2, "unknown command"},
+		{[]string{"config"}, nil, 2, "weir config check"},
 		{[]string{"serve", "--prot", "1"}, keys, 2, "flag provided but not defined"},
 		{[]string{"serve", "x"}, keys, 2, "expected 0 arguments"},
 		{[]string{"config", "check", "--config", path}, keys, 0, ""},
