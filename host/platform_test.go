@@ -86,11 +86,10 @@ func TestManifest(t *testing.T) {
 // Section 5: the gateway reads the manifest while it answers the registration,
 // so the listener must be open by then.
 func TestRegisters(t *testing.T) {
-	var w *hosttest.World
-	seen := make(chan string, 1)
+	started, seen := make(chan string, 1), make(chan string, 1)
 	gateway := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		resp, err := http.Get(w.URL + platform.PathManifest)
+		resp, err := http.Get(<-started + platform.PathManifest)
 		if err != nil {
 			http.Error(rw, err.Error(), http.StatusBadGateway)
 			return
@@ -100,7 +99,8 @@ func TestRegisters(t *testing.T) {
 		seen <- r.URL.Path + " " + string(body) + " " + string(manifest)
 	}))
 	defer gateway.Close()
-	w = hosttest.Start(t, hosttest.Options{Env: map[string]string{"REGISTRY_URL": gateway.URL, "AGENT_SELF_URL": "http://self"}})
+	w := hosttest.Start(t, hosttest.Options{Env: map[string]string{"REGISTRY_URL": gateway.URL, "AGENT_SELF_URL": "http://self"}})
+	started <- w.URL
 	select {
 	case got := <-seen:
 		if !strings.HasPrefix(got, `/agents/register-url {"endpoint":"http://self"} {"name":"Support Tickets Agent",`) {
