@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"weir/host/fault"
+	"weir/host/store"
 )
 
 // notes wakes watches when something was committed to their log. One
@@ -25,9 +26,9 @@ type notes struct {
 
 	mu       sync.Mutex
 	watchers map[string]map[*watcher]struct{}
+	seq      uint64 // of the latest note
 
-	listeners map[*listener]struct{}
-	seq       uint64 // of the latest note
+	listeners store.Listeners
 }
 
 // watcher is one watch that waits.
@@ -39,8 +40,6 @@ func listen(s *Store) (*notes, error) {
 		head:     s.name.subject(kindNote, ""),
 		done:     make(chan struct{}),
 		watchers: make(map[string]map[*watcher]struct{}),
-
-		listeners: make(map[*listener]struct{}),
 	}
 	var err error
 	if n.sub, err = s.conn.Subscribe(n.head+">", n.note); err != nil {
@@ -92,9 +91,7 @@ func (n *notes) note(m *nats.Msg) {
 		w.signal()
 	}
 	if position, err := strconv.ParseInt(m.Header.Get(headerPosition), 10, 64); err == nil && m.Header.Get(headerEnd) == "" {
-		for l := range n.listeners {
-			l.hear(log, position)
-		}
+		n.listeners.Tell(log, position)
 	}
 	n.mu.Unlock()
 	if gap {
@@ -105,9 +102,7 @@ func (n *notes) note(m *nats.Msg) {
 func (n *notes) wakeAll() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for l := range n.listeners {
-		l.lose()
-	}
+	n.listeners.Lose()
 	for _, ws := range n.watchers {
 		for w := range ws {
 			w.signal()
@@ -136,7 +131,7 @@ func (n *notes) probe(ctx context.Context) {
 		case <-ticker.C:
 		}
 		n.mu.Lock()
-		idle, behind := len(n.watchers)+len(n.listeners) == 0, n.seq < before
+		idle, behind := len(n.watchers)+n.listeners.Len() == 0, n.seq < before
 		n.seq = max(n.seq, before)
 		n.mu.Unlock()
 		if behind {

@@ -57,6 +57,12 @@ func (s *Store) Watch(ctx context.Context, log string, from int64) iter.Seq2[sto
 	}
 }
 
+// Changes implements store.Changer. It ends with Unavailable when notes may
+// have been lost.
+func (s *Store) Changes(ctx context.Context, prefix string) iter.Seq2[store.Change, error] {
+	return s.notes.listeners.Changes(ctx, s.closed, prefix)
+}
+
 // await waits for a note.
 func (s *Store) await(ctx context.Context, w *watcher) error {
 	select {

@@ -32,7 +32,7 @@ type Store struct {
 	ended     []string // in the order of their ends
 	values    values
 	blobs     map[string]map[string][]byte // by space and digest
-	listeners map[*listener]struct{}
+	listeners store.Listeners
 	closeOnce sync.Once
 }
 
@@ -56,8 +56,6 @@ func New(opts Options) *Store {
 		logs:   make(map[string]*log),
 		values: values{entries: make(map[string]entry)},
 		blobs:  make(map[string]map[string][]byte),
-
-		listeners: make(map[*listener]struct{}),
 	}
 }
 
@@ -100,7 +98,7 @@ func (s *Store) Append(ctx context.Context, name string, expected int64, id stri
 	}
 	l.messages = append(l.messages, m)
 	l.notify()
-	s.announce(name, m.Position)
+	s.listeners.Tell(name, m.Position)
 	return m.Position, nil
 }
 

@@ -52,6 +52,11 @@ func (s *Store) Watch(ctx context.Context, name string, from int64) iter.Seq2[st
 	}
 }
 
+// Changes implements store.Changer.
+func (s *Store) Changes(ctx context.Context, prefix string) iter.Seq2[store.Change, error] {
+	return s.listeners.Changes(ctx, s.closed, prefix)
+}
+
 func (s *Store) readable(ctx context.Context, name string, from int64) error {
 	if err := store.CheckName(name); err != nil {
 		return err

@@ -45,6 +45,7 @@ func Run(t *testing.T, b Backend) {
 		{"watch", watch},
 		{"watch of what is not there yet", watchEarly},
 		{"watch gives up", watchGivesUp},
+		{"changes", changes},
 		{"list", list},
 		{"end", end},
 		{"values", values},
