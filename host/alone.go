@@ -13,6 +13,7 @@ import (
 
 	"weir/host/contract/turn"
 	"weir/host/fault"
+	"weir/host/hold"
 	"weir/host/store/memory"
 )
 
@@ -150,14 +151,14 @@ func (h *Host) holdCaller(ctx context.Context, path string) error {
 	limit := h.cfg.Contract.Turn.AnswerTimeout
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	f, err := hold(ctx, path)
+	f, err := hold.Wait(ctx, path)
 	switch {
-	case errors.Is(err, errHeld):
+	case errors.Is(err, hold.ErrHeld):
 		return fault.New(fault.Unavailable, "sessions: expected the other process of the same parent to end within %s; with --forget both work at once and keep nothing", limit)
 	case err != nil:
 		return fault.New(fault.Invalid, "sessions: expected a file that can be locked: %w", err)
 	}
-	h.onStop(func(context.Context) error { release(f); return nil })
+	h.onStop(func(context.Context) error { hold.Release(f); return nil })
 	return nil
 }
 
@@ -172,8 +173,8 @@ func sweepAlone(dir string) {
 		path := filepath.Join(dir, e.Name())
 		if !strings.HasSuffix(path, heldSuffix) {
 			_ = os.Remove(path)
-		} else if f, err := openHeld(path); err == nil { // of a process that was killed
-			release(f)
+		} else if f, err := hold.Open(path); err == nil { // of a process that was killed
+			hold.Release(f)
 		}
 	}
 }

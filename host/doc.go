@@ -29,6 +29,7 @@
 //	watch            files that change
 //	admin            the operators' listener: reload, rollback, status
 //	registry         tells the agent gateway where this agent is
+//	hold             files that one process at a time may hold
 //	dna              digests that tie an evaluation to what was evaluated
 //	telemetry        spans, and what may stand on them
 //	fault            the kinds of error that they tell apart

@@ -67,6 +67,7 @@ var rules = []rule{
 		breach: imports("host", func(s source, imp string) bool {
 			return s.dir == "host" || !under(imp, "weir/host") || under(imp, module+"/"+part(s.dir)) ||
 				imp == "weir/host/fault" || imp == "weir/host/telemetry" ||
+				imp == "weir/host/hold" && under(s.dir, "host/store") || // locks of the operating system, which nobody writes twice
 				imp == "weir/host/run" && under(s.dir, "host/contract") || // a contract translates to and from the engine
 				imp == "weir/host/dna" && under(s.dir, "host/contract") // digests that a contract has to name
 		}),
@@ -259,7 +260,7 @@ func TestLayoutNotices(t *testing.T) {
 		"host/contract/stream/http.go":      `import "github.com/gofiber/fiber/v2"`,
 		"host/guard/trial/good.go":          `import "weir/host/guard"`,
 		"host/guard/good.go":                "import (\n\"weir/pdk/match\"\n\"weir/host/fault\"\n)",
-		"host/store/memory/good.go":         `import "weir/host/store"`,
+		"host/store/memory/good.go":         "import (\n\"weir/host/store\"\n\"weir/host/hold\"\n)",
 		"host/telemetry/export/good.go":     "import (\n\"go.opentelemetry.io/otel/sdk/trace\"\n\"weir/host/telemetry\"\n)",
 		"host/telemetry/good.go":            `import "go.opentelemetry.io/otel/trace"`,
 		"host/model/model_test.go":          `import "weir/host/tool"`,

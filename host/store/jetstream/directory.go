@@ -8,9 +8,8 @@ import (
 	"path/filepath"
 
 	"weir/host/fault"
+	"weir/host/hold"
 )
-
-var errHeld = errors.New("held by another process")
 
 const (
 	lockFile  = "lock"
@@ -39,12 +38,12 @@ type state struct {
 	Last map[string]uint64 `json:"last,omitempty"`
 }
 
-func hold(path string) (*directory, error) {
+func openDirectory(path string) (*directory, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fault.New(fault.Unavailable, "make the state directory: %w", err)
 	}
-	lock, err := openLocked(filepath.Join(path, lockFile))
-	if errors.Is(err, errHeld) {
+	lock, err := hold.Open(filepath.Join(path, lockFile))
+	if errors.Is(err, hold.ErrHeld) {
 		return nil, fault.New(fault.Conflict, "the state directory %s is in use by another process: each process needs its own, or all of them one NATS", path)
 	}
 	if err != nil {

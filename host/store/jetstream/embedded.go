@@ -31,7 +31,7 @@ type embedded struct {
 
 // start returns a running server. It is stopped with stop.
 func start(ctx context.Context, opts Options) (*embedded, error) {
-	dir, err := hold(opts.Dir)
+	dir, err := openDirectory(opts.Dir)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package host
+package hold
 
 import (
 	"errors"
@@ -8,10 +8,10 @@ import (
 
 const sharingViolation = syscall.Errno(32)
 
-// openHeld opens a file that one process at a time may hold, because it is
-// opened without sharing; errHeld: another one does. The lock goes with the
+// Open opens a file that one process at a time may hold, because it is
+// opened without sharing; ErrHeld: another one does. The lock goes with the
 // process, also when it is killed.
-func openHeld(path string) (*os.File, error) {
+func Open(path string) (*os.File, error) {
 	name, err := syscall.UTF16PtrFromString(path)
 	if err != nil {
 		return nil, err
@@ -19,7 +19,7 @@ func openHeld(path string) (*os.File, error) {
 	h, err := syscall.CreateFile(name, syscall.GENERIC_READ|syscall.GENERIC_WRITE, 0, nil,
 		syscall.OPEN_ALWAYS, syscall.FILE_ATTRIBUTE_NORMAL, 0)
 	if errors.Is(err, sharingViolation) {
-		return nil, errHeld
+		return nil, ErrHeld
 	}
 	if err != nil {
 		return nil, err

@@ -1,6 +1,6 @@
 //go:build unix
 
-package host
+package hold
 
 import (
 	"errors"
@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// openHeld opens a file that one process at a time may hold; errHeld: another
+// Open opens a file that one process at a time may hold; ErrHeld: another
 // one does. The lock goes with the process, also when it is killed.
-func openHeld(path string) (*os.File, error) {
+func Open(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
@@ -18,7 +18,7 @@ func openHeld(path string) (*os.File, error) {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, errHeld
+			return nil, ErrHeld
 		}
 		return nil, err
 	}
