@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
-	"sync"
 	"time"
 
 	"weir/host/config"
@@ -23,18 +22,8 @@ import (
 //	generation.<id>  ─ manifest: configuration, plugins, digest of each module
 //	space of the same name ─ modules
 type archive struct {
-	host *Host
-
-	mu     sync.Mutex
-	loaded map[string]*revived // by generation
-}
-
-// revived is a policy that is made from the archive while somebody uses it.
-type revived struct {
-	users int // under archive.mu
-	ready chan struct{}
-	p     *policy // set before ready closes
-	err   error
+	host   *Host
+	loaded plugin.Shared[string, *policy] // made from the store, by generation
 }
 
 // archived is what the store has of a generation beside its modules.
@@ -47,7 +36,16 @@ type archived struct {
 
 const generationPrefix = "generation."
 
-func newArchive(h *Host) *archive { return &archive{host: h, loaded: map[string]*revived{}} }
+func newArchive(h *Host) *archive {
+	a := &archive{host: h}
+	a.loaded.Free = func(p *policy) {
+		go func() { // it waits for guards in monitor mode
+			_ = p.chain.Close(context.Background())
+			_ = p.generation.Close(context.Background())
+		}()
+	}
+	return a
+}
 
 // save stores what a draft was read from. What is there already is written anew,
 // so that nobody drops it who has found it unused a moment ago.
@@ -99,55 +97,16 @@ func (a *archive) Engine(ctx context.Context, generation string) (*run.Engine, f
 	if generation == "" {
 		return nil, nil, errStopping
 	}
-	r := a.claim(ctx, generation)
-	select {
-	case <-r.ready:
-	case <-ctx.Done():
-		a.release(generation, r)
+	p, err := a.loaded.Get(ctx, generation, func() (*policy, error) {
+		return a.revive(context.WithoutCancel(ctx), generation)
+	})
+	switch {
+	case fault.CodeOf(err) == plugin.CodeCancelled && ctx.Err() != nil:
 		return nil, nil, context.Cause(ctx)
+	case err != nil:
+		return nil, nil, err
 	}
-	if r.err != nil {
-		a.release(generation, r)
-		return nil, nil, r.err
-	}
-	return r.p.engine, func() { a.release(generation, r) }, nil
-}
-
-func (a *archive) claim(ctx context.Context, generation string) *revived {
-	a.mu.Lock()
-	r := a.loaded[generation]
-	first := r == nil
-	if first {
-		r = &revived{ready: make(chan struct{})}
-		a.loaded[generation] = r
-	}
-	r.users++
-	a.mu.Unlock()
-	if first {
-		r.p, r.err = a.revive(context.WithoutCancel(ctx), generation)
-		close(r.ready)
-	}
-	return r
-}
-
-// release gives a policy back; the last one frees its plugins.
-func (a *archive) release(generation string, r *revived) {
-	a.mu.Lock()
-	r.users--
-	last := r.users == 0
-	if last {
-		delete(a.loaded, generation)
-	}
-	a.mu.Unlock()
-	if last {
-		go func() {
-			<-r.ready
-			if r.p != nil {
-				_ = r.p.chain.Close(context.Background())
-				_ = r.p.generation.Close(context.Background())
-			}
-		}()
-	}
+	return p.engine, func() { a.loaded.Put(generation) }, nil
 }
 
 // revive makes a policy of what the store has. Modules are verified by their

@@ -43,9 +43,9 @@ func digestOf(wasm []byte) string {
 
 // compile returns the code of a module that inspect has accepted. One digest
 // is compiled once, however many ask for it at the same time; every successful
-// call needs one r.codes.put.
+// call needs one r.codes.Put.
 func (r *Runtime) compile(ctx context.Context, digest string, wasm []byte) (*code, error) {
-	return r.codes.get(ctx, digest, func() (*code, error) { return r.newCode(ctx, digest, wasm) })
+	return r.codes.Get(ctx, digest, func() (*code, error) { return r.newCode(ctx, digest, wasm) })
 }
 
 // newCode instruments, or takes what was instrumented before, and compiles. The
@@ -151,12 +151,12 @@ func (r *Runtime) build(ctx context.Context, wasm []byte) (wazero.Runtime, wazer
 // what it takes from its cache to the next who asks before it is complete.
 func (r *Runtime) alone(ctx context.Context, wasm []byte) (done func(), err error) {
 	key := digestOf(wasm)
-	turn, err := r.turns.get(ctx, key, func() (*sync.Mutex, error) { return new(sync.Mutex), nil })
+	turn, err := r.turns.Get(ctx, key, func() (*sync.Mutex, error) { return new(sync.Mutex), nil })
 	if err != nil {
 		return nil, err
 	}
 	turn.Lock()
-	return func() { turn.Unlock(); r.turns.put(key) }, nil
+	return func() { turn.Unlock(); r.turns.Put(key) }, nil
 }
 
 func (r *Runtime) uncached(ctx context.Context) (wazero.Runtime, error) {

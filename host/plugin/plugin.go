@@ -200,10 +200,10 @@ func (p *Plugin) Close(ctx context.Context) error {
 func (p *Plugin) release() {
 	p.runtime.memory.leave(p.pool.drain())
 	if p.intro != nil {
-		p.runtime.intros.put(p.key)
+		p.runtime.intros.Put(p.key)
 	}
 	if p.code != nil {
-		p.runtime.codes.put(p.digest)
+		p.runtime.codes.Put(p.digest)
 	}
 	p.runtime.remove(p)
 }

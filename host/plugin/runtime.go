@@ -52,9 +52,9 @@ type Runtime struct {
 	images   keeper
 	program  string // which build of the host this is
 	engine   wazero.Runtime
-	codes    shared[string, *code]       // by digest
-	turns    shared[string, *sync.Mutex] // to compile, by what wazero is given
-	intros   shared[imageKey, *introduction]
+	codes    Shared[string, *code]       // by digest
+	turns    Shared[string, *sync.Mutex] // to compile, by what wazero is given
+	intros   Shared[imageKey, *introduction]
 	resetter *resetter
 	memory   gate // bytes
 	total    int64
@@ -78,9 +78,9 @@ func NewRuntime(ctx context.Context, opts RuntimeOptions) (*Runtime, error) {
 		return nil, fault.New(fault.Invalid, "plugin: expected a total memory above zero, got %d", r.total)
 	}
 	r.memory.free = r.total
-	r.codes.free = (*code).close
-	r.turns.free = func(*sync.Mutex) {}
-	r.intros.free = (*introduction).free
+	r.codes.Free = (*code).close
+	r.turns.Free = func(*sync.Mutex) {}
+	r.intros.Free = (*introduction).free
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}

@@ -20,7 +20,7 @@ func (p *Plugin) setup(ctx context.Context, segments []segment) error {
 		return err
 	}
 	p.key = key
-	in, err := p.runtime.intros.get(ctx, key, func() (*introduction, error) {
+	in, err := p.runtime.intros.Get(ctx, key, func() (*introduction, error) {
 		if in, ok := p.recall(); ok {
 			return in, nil
 		}

@@ -5,26 +5,28 @@ import (
 	"sync"
 )
 
-// shared holds values that several plugins use at once. The first who asks for
-// one makes it, the others wait for that; the last who gives it back frees it.
-type shared[K comparable, V any] struct {
-	free func(V)
+// Shared holds values that several users have at once, such as plugins the code
+// of one module. The first who asks for one makes it, the others wait for that;
+// the last who gives it back frees it. Its methods may be called concurrently.
+type Shared[K comparable, V any] struct {
+	// Free is called with a value that nobody has any more. Required.
+	Free func(V)
 
 	mu      sync.Mutex
 	entries map[K]*entry[V]
 }
 
 type entry[V any] struct {
-	refs  int           // under shared.mu
+	refs  int           // under Shared.mu
 	ready chan struct{} // closed when value or err is set
 	value V
 	err   error
 }
 
-// get returns the value of a key; every value that is returned needs one put.
+// Get returns the value of a key; every value that is returned needs one Put.
 // make runs at most once at a time for a key, and its error is everybody's
-// who waited for it.
-func (s *shared[K, V]) get(ctx context.Context, key K, make func() (V, error)) (V, error) {
+// who waited for it. Who does not wait any more gets [CodeCancelled].
+func (s *Shared[K, V]) Get(ctx context.Context, key K, make func() (V, error)) (V, error) {
 	e, first := s.claim(key)
 	if first {
 		e.value, e.err = make()
@@ -34,18 +36,18 @@ func (s *shared[K, V]) get(ctx context.Context, key K, make func() (V, error)) (
 	select {
 	case <-e.ready:
 	case <-ctx.Done():
-		s.put(key)
+		s.Put(key)
 		return none, failed(CodeCancelled, "%v", context.Cause(ctx))
 	}
 	if e.err != nil {
 		err := e.err
-		s.put(key)
+		s.Put(key)
 		return none, err
 	}
 	return e.value, nil
 }
 
-func (s *shared[K, V]) claim(key K) (e *entry[V], first bool) {
+func (s *Shared[K, V]) claim(key K) (e *entry[V], first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e, ok := s.entries[key]
@@ -60,8 +62,8 @@ func (s *shared[K, V]) claim(key K) (e *entry[V], first bool) {
 	return e, !ok
 }
 
-// put gives a value back.
-func (s *shared[K, V]) put(key K) {
+// Put gives a value back.
+func (s *Shared[K, V]) Put(key K) {
 	s.mu.Lock()
 	e := s.entries[key]
 	e.refs--
@@ -75,11 +77,11 @@ func (s *shared[K, V]) put(key K) {
 	}
 	<-e.ready
 	if e.err == nil {
-		s.free(e.value)
+		s.Free(e.value)
 	}
 }
 
-func (s *shared[K, V]) size() int {
+func (s *Shared[K, V]) size() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.entries)
