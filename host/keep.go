@@ -107,9 +107,12 @@ func (h *Host) startKeeper(ctx context.Context, p *policy) error {
 	return h.sweep(ctx)
 }
 
+// mayWait tells whether runs can wait for somebody, and so outlive their policy.
+func (h *Host) mayWait() bool { return h.executor != nil || h.turns() }
+
 // keep stores what a policy is made of where its runs may outlive it.
 func (h *Host) keep(ctx context.Context, d *draft) error {
-	if h.executor == nil && !h.turns() {
+	if !h.mayWait() {
 		return nil
 	}
 	return h.archive.save(ctx, d)
@@ -133,7 +136,7 @@ func (h *Host) lease() []byte {
 // sweep drops generations that nobody names. It asks the replicas first: what
 // one of them is done with by then has become a run that waits.
 func (h *Host) sweep(ctx context.Context) error {
-	if h.executor == nil && !h.turns() {
+	if !h.mayWait() {
 		return nil
 	}
 	used := map[string]bool{h.swaps.current.Load().id: true}

@@ -254,7 +254,7 @@ func (r *run) guardedEvent(ctx context.Context, in input) Heard {
 		if out.Step == "" {
 			out.Text = r.display1(ctx, result.Text)
 			if strings.ContainsRune(out.Text, '\\') { // what it quotes may hide a secret from the guards
-				out.Text = refusedPrefix + "[withheld]"
+				out.Text = refusedPrefix + withheld
 			}
 			out.Masked = out.Text != result.Text
 		}
@@ -269,7 +269,7 @@ func (r *run) guardedCall(ctx context.Context, c abi.ToolCall) HeardCall {
 	if strictjson.Valid(args) != nil {
 		out.Unreadable, args = true, jsonString(c.Arguments)
 		if disguised(c.Arguments) {
-			out.Masked, args = true, jsonString("[withheld]")
+			out.Masked, args = true, jsonString(withheld)
 		}
 	}
 	out.Arguments = r.guards.Display(ctx, args)

@@ -298,12 +298,12 @@ func (r *run) screen() *ending {
 		r.out.Text(r.redacted(verdict.Message))
 		return &ending{state: Blocked}
 	}
+	turns := r.redactedTurns()
 	if r.span != nil {
-		redacted := r.redacted(latest)
+		redacted := r.redactedLatest(turns)
 		r.span.Question(redacted)
 		stage.End(verdict.Decision, redacted, "")
 	}
-	turns := r.redactedTurns()
 	r.masked = !slices.Equal(turns, r.req.Turns)
 	r.out.record(RecordQuestion, requestPayload{Turns: turns}, true)
 	r.sink = r.guards.Sink()
@@ -325,6 +325,15 @@ func (r *run) redactedTurns() []abi.Turn {
 		turns[i].Content = shown[i]
 	}
 	return turns
+}
+
+// redactedLatest is the question out of the redacted conversation, or redacted
+// alone where that could not be had.
+func (r *run) redactedLatest(turns []abi.Turn) string {
+	if n := len(turns); n > 0 {
+		return turns[n-1].Content
+	}
+	return r.redacted(r.req.latest())
 }
 
 func textsOf(turns []abi.Turn) []string {

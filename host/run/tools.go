@@ -13,7 +13,8 @@ import (
 const (
 	refusedPrefix  = "Tool call refused by policy: "
 	withheldPrefix = "Tool result withheld by policy: "
-	errorPrefix    = "Error: " // begins the text of a failed call
+	errorPrefix    = "Error: "    // begins the text of a failed call
+	withheld       = "[withheld]" // what people read where a value may not be shown
 )
 
 // Names of the tool hooks' decision events.
@@ -235,7 +236,7 @@ func displayed(result abi.ToolResult) abi.Raw {
 		}
 	}
 	if disguised(result.Text) {
-		return jsonString("[withheld]")
+		return jsonString(withheld)
 	}
 	return jsonString(result.Text)
 }
