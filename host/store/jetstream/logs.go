@@ -38,7 +38,7 @@ func (s *Store) Append(ctx context.Context, log string, expected int64, id strin
 			s.marks.set(log, mark{position: expected + 1, seq: seq})
 			return expected + 1, nil
 		}
-		s.marks.drop(log)
+		s.marks.set(log, mark{}) // the next look must ask
 		if !errors.Is(err, errBehind) {
 			return 0, err
 		}
@@ -64,7 +64,6 @@ func (s *Store) overtaken(ctx context.Context, attempt int) error {
 func (s *Store) expect(ctx context.Context, log string, expected int64) (mark, error) {
 	at, known := s.marks.get(log)
 	if !known && expected == 0 {
-		s.marks.set(log, mark{}) // the next attempt must ask
 		return mark{}, nil
 	}
 	if !known || at.seq == 0 || at.ended || at.position != expected {
