@@ -59,7 +59,7 @@ func segments(re *syntax.Regexp) (list []*syntax.Regexp) {
 	}
 	from := 0
 	for i, sub := range append(re.Sub[:len(re.Sub):len(re.Sub)], nil) {
-		if sub != nil && !gap(sub) {
+		if sub != nil && (i == 0 || !gap(sub)) {
 			continue
 		}
 		if from < i {

@@ -142,10 +142,12 @@ func TestBeginning(t *testing.T) {
 }
 
 func TestOccurring(t *testing.T) {
-	s := compile(t, Pattern{Expr: `(?s)a.{0,9}b.{0,9}c`}, Pattern{Expr: `x{6,}`}, Pattern{Expr: `\bz$`})
+	s := compile(t, Pattern{Expr: `(?s)a.{0,9}b.{0,9}c`}, Pattern{Expr: `x{6,}`}, Pattern{Expr: `\bz$`}, Pattern{Expr: `.+f.+g`})
 	for text, want := range map[string][]int{
 		"": nil, "a": nil, "abc": {0}, "a12345678901b12c ab c": {0}, "a12345678901bc": nil, "xxxxx": nil, "xxxxxxx": {1}, "z": {2}, "z ": nil,
 		"a b xxxxxxxxx c z": {1, 2},
+		// A match that begins with a gap begins before the first thing that it names.
+		"-f-g": {3}, "  -f-g": {3}, "f-g": nil, "f-f-g": {3}, "--f g": {3},
 	} {
 		if got := s.Occurring(text); !slices.Equal(got, want) {
 			t.Errorf("Occurring(%q) = %v, want %v", text, got, want)

@@ -137,7 +137,7 @@ var seeds = [][2]string{
 	{`\w+@\w+`, "a@b c@d@e"}, {`(?:\d[ -]?){5,9}\d\b`, "12345 67890 1234567890123"}, {`\x{FFFD}`, "a\xffb\xc3"},
 	{`a(?:b{10}c)?`, "abbbbbbbbbbcaabbb"}, {`\bé\b`, "é éé é"}, {`[[:alpha:]]+\s`, "ab cd "},
 	{`a.{0,30}b`, "aaaaaaaaaaaaaaaaaaaaaaaa ab aab b"}, {`a.?a.?b|aa`, "aaaab aacab"},
-	{`(?:abc)+|bx`, "abcabx abcabcabx"},
+	{`(?:abc)+|bx`, "abcabx abcabcabx"}, {`.{3,9}a.{0,9}b`, "xxxab aab"}, {`a.{2,9}b.{3,9}`, "abbabb aab"},
 }
 
 func TestWholeIsTheReference(t *testing.T) {
