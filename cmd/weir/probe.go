@@ -31,8 +31,11 @@ const (
 // of the address, which may hold a password. The caller closes the body.
 func ask(ctx context.Context, method, address, body string, header map[string]string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(body))
-	if err != nil || (req.URL.Scheme != "http" && req.URL.Scheme != "https") || req.URL.Host == "" {
+	if err != nil && method != http.MethodGet {
 		return nil, errors.New("expected a method and an http or https URL")
+	}
+	if err != nil || (req.URL.Scheme != "http" && req.URL.Scheme != "https") || req.URL.Host == "" {
+		return nil, errors.New("expected an http or https URL, such as http://127.0.0.1:8000/health")
 	}
 	for name, value := range header {
 		req.Header.Set(name, value)
@@ -65,11 +68,16 @@ func (w *weir) probe(ctx context.Context, f *flag.FlagSet, args []string, operan
 	if !ok {
 		return nil, nil, code, nil
 	}
+	if *timeout == 0 {
+		fmt.Fprintf(w.stderr, "%s: --timeout: expected more than 0s\n", f.Name())
+		return nil, nil, exitUsage, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, *timeout)
 	return ctx, rest, exitOK, cancel
 }
 
-// probeHTTP prints a status and says by the exit code whether it is a 2xx.
+// probeHTTP prints the status of a GET and says by the exit code whether it is a
+// 2xx.
 func (w *weir) probeHTTP(ctx context.Context, args []string) int {
 	ctx, rest, code, cancel := w.probe(ctx, w.flags("probe http"), args, 1)
 	if cancel == nil {

@@ -70,7 +70,7 @@ func commands() []command {
 			"weir admin rollback", (*weir).adminRollback},
 		{"admin status", "[--config FILE] [--json]", "say which policy is active, which is wanted and why they differ; exit code 1 when they do",
 			"weir admin status --json", (*weir).adminStatus},
-		{"probe http", "URL [--timeout 5s]", "print the status of a GET, 000 for no answer; exit code 0 for 2xx",
+		{"probe http", "URL [--timeout 5s]", "ask for URL and print the answer's status, 000 for no answer; exit code 0 for a status of 2xx, else 1",
 			"weir probe http http://127.0.0.1:8000/health", (*weir).probeHTTP},
 		{"probe status", "METHOD URL [--timeout 5s]", "print the status of a request, 000 for no answer; exit code 0 whatever it is",
 			"weir probe status POST http://127.0.0.1:8000/v1/workflow/full", (*weir).probeStatus},
@@ -155,6 +155,7 @@ func (w *weir) flags(name string) *flag.FlagSet {
 	f := flag.NewFlagSet("weir "+name, flag.ContinueOnError)
 	f.SetOutput(w.stderr)
 	f.Usage = func() {
+		untell(f)
 		for _, c := range commands() {
 			if c.name == name {
 				fmt.Fprintf(f.Output(), "usage: weir %s %s\n%s\n", c.name, c.args, c.summary)
@@ -169,6 +170,7 @@ func (w *weir) flags(name string) *flag.FlagSet {
 // the exit code where the command shall not run.
 func (w *weir) parse(f *flag.FlagSet, args []string, operands int) ([]string, int, bool) {
 	var rest []string
+	tell(f)
 	for {
 		err := f.Parse(args)
 		if errors.Is(err, flag.ErrHelp) {
