@@ -51,6 +51,7 @@ func jetStreamOptions(cfg *config.Config, log *slog.Logger) jetstream.Options {
 	o := jetstream.Options{
 		Replicas: c.Replicas, MaxAge: c.Retention, Log: log,
 		AgedSpaces: "r", // run.<id> and raw.<id>, also of a run that left nothing else
+		LateLogs:   wholeLogs,
 		Login:      jetstream.Login{CredentialsFile: c.Credentials},
 		TLS:        jetstream.TLS{Authorities: c.TLSCA, Certificate: c.TLSCert, Key: c.TLSKey},
 	}

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"iter"
+	"strings"
 	"time"
 
 	"weir/abi"
@@ -77,23 +78,53 @@ func (l logs) Append(ctx context.Context, log string, expected int64, id string,
 	return store.AppendSettled(ctx, l.Store, log, expected, id, records, nil)
 }
 
-// Complete lets the memory backend count the log as one of those that it may
-// drop. Elsewhere age decides, and a marker nobody needs would wait for the disk.
-func (l logs) Complete(ctx context.Context, log string) error {
-	if m, ok := l.Store.(*memory.Store); ok {
-		return m.End(ctx, log)
+// wholeLogs begins the names of logs that were written at once when their run
+// had ended. A lone server inside this process writes these late.
+const wholeLogs = "whole."
+
+// Complete writes the log under its other name, and ends it where something is
+// dropped after its end; elsewhere age decides.
+func (l logs) Complete(ctx context.Context, log, id string, records [][]byte) error {
+	m, inMemory := l.Store.(*memory.Store)
+	if !inMemory {
+		_, err := l.Append(ctx, wholeLogs+log, 0, id, records)
+		return err
 	}
-	return nil
+	if _, err := l.Append(ctx, log, 0, id, records); err != nil {
+		return err
+	}
+	return m.End(ctx, log)
 }
 
+// Read yields a log under whichever of its names it has.
 func (l logs) Read(ctx context.Context, log string, from int64) iter.Seq2[run.Message, error] {
 	return func(yield func(run.Message, error) bool) {
-		for m, err := range l.Store.Read(ctx, log, from) {
-			if !yield(run.Message{Position: m.Position, Records: m.Records}, err) {
+		for _, name := range []string{log, wholeLogs + log} {
+			found := false
+			for m, err := range l.Store.Read(ctx, name, from) {
+				found = true
+				if !yield(run.Message{Position: m.Position, Records: m.Records}, err) {
+					return
+				}
+			}
+			if found {
 				return
 			}
 		}
 	}
+}
+
+// list returns the names of the logs that begin with the prefix.
+func (l logs) list(ctx context.Context, prefix string) ([]string, error) {
+	names, err := l.List(ctx, prefix)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := l.List(ctx, wholeLogs+prefix)
+	for _, name := range whole {
+		names = append(names, strings.TrimPrefix(name, wholeLogs))
+	}
+	return names, err
 }
 
 func (l logs) Changes(ctx context.Context, prefix string) iter.Seq2[run.Change, error] {

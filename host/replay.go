@@ -127,7 +127,7 @@ func target(p *policy) (t replay.Target, end func(), err error) {
 // ListRuns lists the runs of a store that began at or after a time, newest
 // first, at most so many.
 func listRuns(ctx context.Context, s store.Store, since time.Time, most int) ([]run.Listed, error) {
-	names, err := s.List(ctx, run.LogName(""))
+	names, err := logs{s}.list(ctx, run.LogName(""))
 	if err != nil {
 		return nil, err
 	}

@@ -331,7 +331,12 @@ func (n noted) PutBlob(ctx context.Context, space string, data []byte) (string, 
 	return n.logs.PutBlob(ctx, space, data)
 }
 
-func (n noted) Complete(ctx context.Context, log string) error { return n.End(ctx, log) }
+func (n noted) Complete(ctx context.Context, log, id string, records [][]byte) error {
+	if _, err := n.Append(ctx, log, 0, id, records); err != nil {
+		return err
+	}
+	return n.End(ctx, log)
+}
 
 func (n noted) End(ctx context.Context, log string) error {
 	n.w.note("logged  %s", log)

@@ -9,15 +9,15 @@ import (
 	"weir/host/store/memory"
 )
 
-// slow is a log whose appends wait.
+// slow is a log that waits before it writes that of a whole run.
 type slow struct {
 	Log
 	release chan struct{}
 }
 
-func (s slow) Append(ctx context.Context, log string, expected int64, id string, records [][]byte) (int64, error) {
+func (s slow) Complete(ctx context.Context, log, id string, records [][]byte) error {
 	<-s.release
-	return s.Log.Append(ctx, log, expected, id, records)
+	return s.Log.Complete(ctx, log, id, records)
 }
 
 // A run that asked nobody ends for its client before its log is written; until

@@ -42,10 +42,8 @@ func (j *journal) flush(ctx context.Context, log Log, newID func() string, ended
 		switch {
 		case taken(err):
 			return errors.Join(err, j.dropLate(ctx, log))
-		case errors.Is(err, context.DeadlineExceeded):
-			return fault.New(fault.Unavailable, "run %s: its log: %w", j.run, err)
 		case err != nil:
-			return err
+			return j.slow(err)
 		}
 		j.position, j.durable = position, upTo
 		j.reached(last)
@@ -148,21 +146,45 @@ func (j *journal) record(ctx context.Context, log Log, e *entry, ended bool, fro
 
 // close writes the rest, drops what only a resume needed and ends the log.
 func (j *journal) close(ctx context.Context, log Log, newID func() string) error {
-	wrote := j.durable > 0
-	if err := j.flush(ctx, log, newID, true); err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logTimeout)
 	defer cancel()
-	if wrote {
-		if err := log.DropSpace(ctx, rawSpace(j.run)); err != nil {
+	if j.durable == 0 {
+		if done, err := j.complete(ctx, log, newID); done || err != nil {
 			return err
 		}
 	}
-	if !wrote {
-		return log.Complete(ctx, LogName(j.run))
+	if err := j.flush(ctx, log, newID, true); err != nil {
+		return err
+	}
+	if err := log.DropSpace(ctx, rawSpace(j.run)); err != nil {
+		return err
 	}
 	return log.End(ctx, LogName(j.run))
+}
+
+// complete writes the whole log of a run that never waited, if it goes into one
+// message.
+func (j *journal) complete(ctx context.Context, log Log, newID func() string) (done bool, err error) {
+	upTo, message, err := j.message(ctx, log, true)
+	if err != nil || upTo < len(j.entries) {
+		return false, err
+	}
+	last := j.entries[upTo-1].Kind
+	j.reached("before " + last)
+	if err := log.Complete(ctx, LogName(j.run), newID(), message); err != nil {
+		return false, j.slow(err)
+	}
+	j.position, j.durable = 1, upTo
+	j.reached(last)
+	return true, nil
+}
+
+// slow gives a log that did not answer in time the kind of its error.
+func (j *journal) slow(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fault.New(fault.Unavailable, "run %s: its log: %w", j.run, err)
+	}
+	return err
 }
 
 // read returns a run's journal as the store has it, with the chain verified.

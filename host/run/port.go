@@ -267,11 +267,12 @@ type Log interface {
 	Append(ctx context.Context, log string, expected int64, id string, records [][]byte) (int64, error)
 	// Read yields the messages after position from.
 	Read(ctx context.Context, log string, from int64) iter.Seq2[Message, error]
-	// End says that nothing will be appended any more. Complete says so of a log
-	// that nobody but the caller has ever known, so that nothing has to keep
-	// others from appending.
+	// End says that nothing will be appended any more.
 	End(ctx context.Context, log string) error
-	Complete(ctx context.Context, log string) error
+	// Complete writes a log that nobody but the caller has ever known and to
+	// which nothing will be appended, as one message. It may reach the disk a
+	// moment later.
+	Complete(ctx context.Context, log, id string, records [][]byte) error
 	// PutBlob keeps data beside the log, by its SHA-256.
 	PutBlob(ctx context.Context, space string, data []byte) (string, error)
 	Blob(ctx context.Context, space, digest string) ([]byte, error)

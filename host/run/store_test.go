@@ -15,7 +15,12 @@ func (l logs) Append(ctx context.Context, log string, expected int64, id string,
 	return store.AppendSettled(ctx, l.Store, log, expected, id, records, nil)
 }
 
-func (l logs) Complete(ctx context.Context, log string) error { return l.End(ctx, log) }
+func (l logs) Complete(ctx context.Context, log, id string, records [][]byte) error {
+	if _, err := l.Append(ctx, log, 0, id, records); err != nil {
+		return err
+	}
+	return l.End(ctx, log)
+}
 
 func (l logs) Read(ctx context.Context, log string, from int64) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {

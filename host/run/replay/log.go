@@ -41,7 +41,10 @@ func (m *memory) Read(_ context.Context, _ string, from int64) iter.Seq2[run.Mes
 	}
 }
 
-func (m *memory) Complete(context.Context, string) error { return nil }
+func (m *memory) Complete(ctx context.Context, log, id string, records [][]byte) error {
+	_, err := m.Append(ctx, log, 0, id, records)
+	return err
+}
 
 func (m *memory) End(context.Context, string) error { return nil }
 

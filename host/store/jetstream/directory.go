@@ -105,6 +105,24 @@ func (d *directory) write(st state) error {
 	return nil
 }
 
+// sync syncs the server's files.
+func (d *directory) sync() error {
+	err := filepath.WalkDir(filepath.Join(d.path, "jetstream"), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(f.Sync(), f.Close())
+	})
+	if err != nil {
+		return fault.New(fault.Unavailable, "sync the state directory: %w", err)
+	}
+	return nil
+}
+
 func writeSynced(path string, data []byte) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {

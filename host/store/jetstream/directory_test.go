@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -17,16 +18,24 @@ import (
 func filled(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	s := open(t, jetstream.Options{Dir: dir})
-	for i := range int64(20) {
-		if _, err := s.Append(t.Context(), "runs.a", i, fmt.Sprintf("i%d", i), [][]byte{[]byte(strings.Repeat("x", 100))}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	s := open(t, jetstream.Options{Dir: dir, LateLogs: "late."})
+	fill(t, s)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// fill appends twenty messages to a log of each stream.
+func fill(t *testing.T, s *jetstream.Store) {
+	t.Helper()
+	for _, log := range []string{"runs.a", "late.a"} {
+		for i := range int64(20) {
+			if _, err := s.Append(t.Context(), log, i, fmt.Sprintf("i%d", i), [][]byte{[]byte(strings.Repeat("x", 100))}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 }
 
 func positions(t *testing.T, s *jetstream.Store, log string) []int64 {
@@ -44,7 +53,7 @@ func positions(t *testing.T, s *jetstream.Store, log string) []int64 {
 func TestOneProcessAtATime(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, jetstream.Options{Dir: dir})
-	_, err := jetstream.Open(t.Context(), jetstream.Options{Dir: dir, Log: quiet()})
+	_, err := jetstream.Open(t.Context(), jetstream.Options{Dir: dir, LateLogs: "late.", Log: quiet()})
 	if fault.Of(err) != fault.Conflict || !strings.Contains(err.Error(), dir) {
 		t.Errorf("open of a directory in use: %v, want kind conflict and its name", err)
 	}
@@ -58,7 +67,7 @@ func TestBackup(t *testing.T) {
 	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}
-	s := open(t, jetstream.Options{Dir: to})
+	s := open(t, jetstream.Options{Dir: to, LateLogs: "late."})
 	if got := positions(t, s, "runs.a"); len(got) != 20 {
 		t.Errorf("the copy has positions %v, want 20", got)
 	}
@@ -69,7 +78,13 @@ func TestBackup(t *testing.T) {
 
 // What is damaged is named, and stays refused until somebody decides.
 func TestDamage(t *testing.T) {
-	stream := filepath.Join("jetstream", "$G", "streams", "weir_1_log")
+	for _, name := range []string{"weir_1_log", "weir_1_late"} {
+		t.Run(name, func(t *testing.T) { damage(t, name) })
+	}
+}
+
+func damage(t *testing.T, name string) {
+	stream := filepath.Join("jetstream", "$G", "streams", name)
 	change := func(t *testing.T, path string, f func([]byte) []byte) {
 		t.Helper()
 		data, err := os.ReadFile(path)
@@ -93,23 +108,23 @@ func TestDamage(t *testing.T) {
 		{"a flipped bit in the messages", func(t *testing.T, dir string) {
 			change(t, filepath.Join(dir, stream, "msgs", "1.blk"), flip)
 			os.Remove(filepath.Join(dir, stream, "msgs", "index.db"))
-		}, "weir_1_log"},
+		}, name},
 		{"a cut file of messages", func(t *testing.T, dir string) {
 			change(t, filepath.Join(dir, stream, "msgs", "1.blk"), func(b []byte) []byte { return b[:len(b)/2] })
-		}, "weir_1_log"},
+		}, name},
 		{"no messages", func(t *testing.T, dir string) {
 			if err := os.RemoveAll(filepath.Join(dir, stream, "msgs")); err != nil {
 				t.Fatal(err)
 			}
-		}, "weir_1_log"},
+		}, name},
 		{"a damaged description of a stream", func(t *testing.T, dir string) {
 			change(t, filepath.Join(dir, stream, "meta.inf"), flip)
-		}, "weir_1_log"},
+		}, name},
 		{"no stream", func(t *testing.T, dir string) {
 			if err := os.RemoveAll(filepath.Join(dir, stream)); err != nil {
 				t.Fatal(err)
 			}
-		}, "weir_1_log"},
+		}, name},
 		{"weir.json", func(t *testing.T, dir string) {
 			change(t, filepath.Join(dir, "weir.json"), func(b []byte) []byte { return b[:len(b)-3] })
 		}, "weir.json"},
@@ -128,7 +143,7 @@ func TestDamage(t *testing.T) {
 			dir := filled(t)
 			c.damage(t, dir)
 			for range 2 { // the second time the server may have mended what it found
-				s, err := jetstream.Open(t.Context(), jetstream.Options{Dir: dir, Log: quiet()})
+				s, err := jetstream.Open(t.Context(), jetstream.Options{Dir: dir, LateLogs: "late.", Log: quiet()})
 				if c.says == "" {
 					if err != nil {
 						t.Fatalf("open: %v", err)
@@ -148,13 +163,60 @@ func TestDamage(t *testing.T) {
 	}
 }
 
+// What a power failure leaves of late logs is used. When they were closed before
+// it, a missing end is damage.
+func TestCutEnd(t *testing.T) {
+	block := func(dir string) string {
+		return filepath.Join(dir, "jetstream", "$G", "streams", "weir_1_late", "msgs", "1.blk")
+	}
+	dir := t.TempDir()
+	s := open(t, jetstream.Options{Dir: dir, LateLogs: "late."})
+	fill(t, s)
+	written := func() int64 {
+		info, err := os.Stat(block(dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	for written() < 20*100 {
+		time.Sleep(time.Millisecond)
+	}
+	cut := func() string {
+		to := t.TempDir()
+		if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(block(to), written()-50); err != nil {
+			t.Fatal(err)
+		}
+		return to
+	}
+
+	c := open(t, jetstream.Options{Dir: cut(), LateLogs: "late."})
+	if got := len(positions(t, c, "late.a")); got != 19 {
+		t.Errorf("late.a has %d messages, want 19", got)
+	}
+	if _, err := c.Append(t.Context(), "late.a", 19, "next", [][]byte{{1}}); err != nil {
+		t.Errorf("append behind the loss: %v", err)
+	}
+
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := jetstream.Open(t.Context(), jetstream.Options{Dir: cut(), LateLogs: "late.", Log: quiet()})
+	if fault.Of(err) != fault.Internal || !strings.Contains(err.Error(), "weir_1_late") {
+		t.Errorf("open without the end that was there: %v, want kind internal that names the stream", err)
+	}
+}
+
 // A loss can be accepted.
 func TestAcceptDamage(t *testing.T) {
 	dir := filled(t)
 	if err := os.RemoveAll(filepath.Join(dir, "jetstream", "$G", "streams", "weir_1_log", "msgs")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := jetstream.Open(t.Context(), jetstream.Options{Dir: dir, Log: quiet()}); err == nil {
+	if _, err := jetstream.Open(t.Context(), jetstream.Options{Dir: dir, LateLogs: "late.", Log: quiet()}); err == nil {
 		t.Fatal("open: no error")
 	}
 	path := filepath.Join(dir, "weir.json")
@@ -171,7 +233,7 @@ func TestAcceptDamage(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Join(kept, "")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := open(t, jetstream.Options{Dir: dir})
+	s := open(t, jetstream.Options{Dir: dir, LateLogs: "late."})
 	if diff := cmp.Diff([]int64(nil), positions(t, s, "runs.a")); diff != "" {
 		t.Error(diff)
 	}

@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"net"
@@ -17,6 +18,9 @@ import (
 // maxPayload is what the server takes in one message: an append of the greatest
 // size, its header and the lengths of its records.
 const maxPayload = 1 << 20
+
+// lateSync is how long late logs may stay with the operating system.
+const lateSync = time.Second
 
 // embedded is a server inside this process with its directory. A nil one stands
 // for a server elsewhere, which others look after.
@@ -108,6 +112,9 @@ func serverOptions(opts Options) (*server.Options, error) {
 		SyncInterval:           opts.SyncEvery,
 		DisableJetStreamBanner: true,
 	}
+	if opts.lateLogs() != "" {
+		o.SyncInterval = cmp.Or(opts.SyncEvery, lateSync)
+	}
 	if opts.Cluster.Name == "" {
 		return o, nil
 	}
@@ -165,7 +172,7 @@ func (e *embedded) check(ctx context.Context, s *Store) error {
 			return fault.New(fault.Internal, "%s: the stream %s is missing or damaged: %s", e.dir.path, stream, e.log.said())
 		case len(lost.Messages) > 0:
 			return e.damaged("the stream %s has lost %d messages, the first is %d", stream, len(lost.Messages), slices.Min(lost.Messages))
-		case stream == s.name.stream(kindLog) && info.State.Deleted > 0: // nobody can have deleted them
+		case (stream == s.name.stream(kindLog) || stream == s.name.stream(kindLate)) && info.State.Deleted > 0: // nobody can have deleted them
 			return e.damaged("the stream %s misses %d messages", stream, info.State.Deleted)
 		case info.State.LastSeq < e.state.Last[stream]:
 			return e.damaged("the stream %s ends at message %d, expected %d", stream, info.State.LastSeq, e.state.Last[stream])
@@ -228,6 +235,9 @@ func (e *embedded) stop(last map[string]uint64) error {
 	defer e.dir.release()
 	if last == nil {
 		return nil
+	}
+	if err := e.dir.sync(); err != nil { // what the server has not synced yet, before it is said to be there
+		return err
 	}
 	e.state.Last = last
 	return e.dir.write(e.state)

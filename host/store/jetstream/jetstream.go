@@ -2,17 +2,18 @@
 // process, with its files under a state directory, or on a NATS that runs
 // elsewhere. What is above sees no difference.
 //
-// Four streams hold everything. Their names and subjects begin with
+// Four streams, or five, hold everything. Their names and subjects begin with
 // [Options.Prefix] and the version of what is in them:
 //
 //	stream        subjects                                        allows
 //	weir_1_log    weir.1.log.<log>                                appending, ageing
+//	weir_1_late   weir.1.late.<log>                               the same, for [Options.LateLogs]
 //	weir_1_value  weir.1.value.<key>                              the latest of each key
 //	weir_1_key    weir.1.key.<space>                              erasing
 //	weir_1_blob   weir.1.blob.<space>.<key>.<digest>.<part>       erasing
 //
-// The stream of the logs is the audit stream: the server refuses to delete or
-// purge anything in it, only age takes messages away ([Options.MaxAge]). A log
+// The streams of logs are the audit streams: the server refuses to delete or
+// purge anything in them, only age takes messages away ([Options.MaxAge]). A log
 // whose messages are gone is an empty one again; names of logs are therefore
 // not to be used twice.
 //
@@ -109,7 +110,7 @@ func open(ctx context.Context, opts Options, server *embedded) (*Store, error) {
 	}
 	s := &Store{
 		opts:   opts,
-		name:   names{prefix: opts.Prefix},
+		name:   names{prefix: opts.Prefix, late: opts.lateLogs()},
 		server: server,
 		conn:   conn,
 		reads:  make(chan struct{}, maxReads),

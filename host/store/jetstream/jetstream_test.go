@@ -53,6 +53,23 @@ func crashed(t *testing.T, s store.Store, dir string) store.Store {
 	return open(t, jetstream.Options{Dir: to})
 }
 
+// Late logs are logs like any other, beside others and among them.
+func TestLateLogs(t *testing.T) {
+	storetest.Run(t, storetest.Backend{
+		RealTime: true,
+		Open:     func(t *testing.T) store.Store { return open(t, jetstream.Options{Dir: t.TempDir(), LateLogs: "runs."}) },
+		Peer:     peer,
+	})
+}
+
+func peer(t *testing.T, s store.Store) store.Store {
+	p, err := s.(*jetstream.Store).Peer(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 func TestEmbedded(t *testing.T) {
 	dirs := map[store.Store]string{}
 	storetest.Run(t, storetest.Backend{
@@ -63,13 +80,7 @@ func TestEmbedded(t *testing.T) {
 			dirs[s] = dir
 			return s
 		},
-		Peer: func(t *testing.T, s store.Store) store.Store {
-			p, err := s.(*jetstream.Store).Peer(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			return p
-		},
+		Peer:   peer,
 		Reopen: func(t *testing.T, s store.Store) store.Store { return crashed(t, s, dirs[s]) },
 	})
 }

@@ -42,8 +42,9 @@ func TestKilled(t *testing.T) {
 	if len(acknowledged) < rounds {
 		t.Fatalf("only %d changes were acknowledged: the test kills too early", len(acknowledged))
 	}
-	s := open(t, jetstream.Options{Dir: dir})
+	s := open(t, jetstream.Options{Dir: dir, LateLogs: "late."})
 	verify(t, s, acknowledged)
+	verifyLate(t, s, acknowledged)
 }
 
 // killAfter runs a child, notes what it says was acknowledged, and kills it
@@ -102,6 +103,9 @@ func verify(t *testing.T, s store.Store, acknowledged map[string]string) {
 		kind, name, _ := strings.Cut(what, " ")
 		switch kind {
 		case "append":
+			if strings.HasPrefix(name, "late.") {
+				continue
+			}
 			if found[what] != value {
 				t.Errorf("%s was acknowledged at %s and is at %q", what, value, found[what])
 			}
@@ -120,16 +124,53 @@ func verify(t *testing.T, s store.Store, acknowledged map[string]string) {
 	t.Logf("%d changes were acknowledged and are there", len(acknowledged))
 }
 
+// verifyLate checks that of a late log a kill takes the latest messages only: of
+// each round there are the first ones, in order and each once.
+func verifyLate(t *testing.T, s store.Store, acknowledged map[string]string) {
+	t.Helper()
+	there := map[string]int{} // messages by round
+	position := int64(0)
+	for m, err := range s.Read(t.Context(), "late.a", 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if position++; m.Position != position {
+			t.Errorf("late.a: position %d, want %d", m.Position, position)
+		}
+		round, i, _ := strings.Cut(m.ID, "-")
+		if i != strconv.Itoa(there[round]) {
+			t.Errorf("late.a: %s at %d, where round %s has %d messages", m.ID, m.Position, round, there[round])
+		}
+		there[round]++
+	}
+	lost, all := 0, 0
+	for what := range acknowledged {
+		id, ok := strings.CutPrefix(what, "append late.a ")
+		if !ok {
+			continue
+		}
+		all++
+		round, i, _ := strings.Cut(id, "-")
+		if n, _ := strconv.Atoi(i); n >= there[round] {
+			lost++
+		}
+	}
+	t.Logf("of %d messages of a late log %d were lost by kills", all, lost)
+	if all == 0 || position == 0 {
+		t.Error("no message of the late log was acknowledged or is there: the test kills too early")
+	}
+}
+
 // child changes everything until it is killed, and says what was acknowledged.
 func child(dir string) error {
 	ctx := context.Background()
-	s, err := jetstream.Open(ctx, jetstream.Options{Dir: dir, Log: quiet()})
+	s, err := jetstream.Open(ctx, jetstream.Options{Dir: dir, LateLogs: "late.", Log: quiet()})
 	if err != nil {
 		return err
 	}
 	round := os.Getenv("WEIR_TEST_ROUND")
 	failed := make(chan error)
-	for _, log := range []string{"runs.a", "runs.b"} {
+	for _, log := range []string{"runs.a", "runs.b", "late.a"} {
 		go func() { failed <- appendForEver(ctx, s, log, round) }()
 	}
 	go func() { failed <- putForEver(ctx, s, round) }()

@@ -30,7 +30,7 @@ func (s *Store) Append(ctx context.Context, log string, expected int64, id strin
 		if err != nil {
 			return 0, err
 		}
-		m := newMsgAfter(at.seq, s.name.subject(kindLog, log), data)
+		m := newMsgAfter(at.seq, s.name.subject(s.name.ofLog(log), log), data)
 		m.Header.Set(headerPosition, strconv.FormatInt(expected+1, 10))
 		m.Header.Set(headerID, id)
 		seq, err := s.publish(ctx, m)
@@ -98,7 +98,8 @@ func (s *Store) look(ctx context.Context, log string) (mark, error) {
 
 // last returns the last message of a log.
 func (s *Store) last(ctx context.Context, log string) (entry, bool, error) {
-	m, found, err := s.get(ctx, kindLog, getRequest{Last: s.name.subject(kindLog, log)})
+	kind := s.name.ofLog(log)
+	m, found, err := s.get(ctx, kind, getRequest{Last: s.name.subject(kind, log)})
 	if err != nil || !found {
 		return entry{}, false, err
 	}
@@ -121,7 +122,7 @@ func (s *Store) End(ctx context.Context, log string) error {
 	}
 	// The end comes behind whatever is there by then, and is behind nobody's
 	// expected sequence. Comparing would make it wait for those who append.
-	m := newMsg(s.name.subject(kindLog, log), nil)
+	m := newMsg(s.name.subject(s.name.ofLog(log), log), nil)
 	m.Header.Set(headerPosition, strconv.FormatInt(at.position, 10))
 	m.Header.Set(headerEnd, "1")
 	s.marks.drop(log)
@@ -135,7 +136,14 @@ func (s *Store) List(ctx context.Context, prefix string) ([]string, error) {
 	if err := s.usable(ctx); err != nil {
 		return nil, err
 	}
-	logs, err := s.subjects(ctx, kindLog, prefix)
+	var logs []string
+	for _, kind := range s.name.ofLogs(prefix) {
+		found, err := s.subjects(ctx, kind, prefix)
+		if err != nil {
+			return nil, err
+		}
+		logs = append(logs, found...)
+	}
 	slices.Sort(logs)
-	return logs, err
+	return logs, nil
 }

@@ -26,7 +26,7 @@ type notes struct {
 
 	mu       sync.Mutex
 	watchers map[string]map[*watcher]struct{}
-	seq      uint64 // of the latest note
+	seq      map[string]uint64 // of the latest note, by stream
 
 	listeners store.Listeners
 }
@@ -40,6 +40,7 @@ func listen(s *Store) (*notes, error) {
 		head:     s.name.subject(kindNote, ""),
 		done:     make(chan struct{}),
 		watchers: make(map[string]map[*watcher]struct{}),
+		seq:      make(map[string]uint64),
 	}
 	var err error
 	if n.sub, err = s.conn.Subscribe(n.head+">", n.note); err != nil {
@@ -82,10 +83,11 @@ func (n *notes) leave(log string, w *watcher) {
 
 // note handles one note.
 func (n *notes) note(m *nats.Msg) {
+	stream := m.Header.Get("Nats-Stream")
 	seq, err := strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
 	n.mu.Lock()
-	gap := err != nil || n.seq != 0 && seq != n.seq+1
-	n.seq = max(n.seq, seq)
+	gap := err != nil || n.seq[stream] != 0 && seq != n.seq[stream]+1
+	n.seq[stream] = max(n.seq[stream], seq)
 	log := strings.TrimPrefix(m.Subject, n.head)
 	for w := range n.watchers[log] {
 		w.signal()
@@ -123,7 +125,7 @@ func (n *notes) probe(ctx context.Context) {
 	defer close(n.done)
 	ticker := time.NewTicker(n.s.opts.probeEvery)
 	defer ticker.Stop()
-	var before uint64
+	before := map[string]uint64{}
 	for {
 		select {
 		case <-ctx.Done():
@@ -131,25 +133,31 @@ func (n *notes) probe(ctx context.Context) {
 		case <-ticker.C:
 		}
 		n.mu.Lock()
-		idle, behind := len(n.watchers)+n.listeners.Len() == 0, n.seq < before
-		n.seq = max(n.seq, before)
+		idle, behind := len(n.watchers)+n.listeners.Len() == 0, false
+		for stream, seq := range before {
+			behind = behind || n.seq[stream] < seq
+			n.seq[stream] = max(n.seq[stream], seq)
+		}
 		n.mu.Unlock()
 		if behind {
 			n.wakeAll()
 		}
+		clear(before)
 		if idle {
-			before = 0
 			continue
 		}
-		before = n.lastSeq(ctx)
+		for _, kind := range n.s.name.ofLogs("") {
+			stream := n.s.name.stream(kind)
+			before[stream] = n.lastSeq(ctx, stream)
+		}
 	}
 }
 
 // lastSeq returns 0 if nobody answers: somebody will, later.
-func (n *notes) lastSeq(ctx context.Context) uint64 {
+func (n *notes) lastSeq(ctx context.Context, stream string) uint64 {
 	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
-	info, _, err := n.s.info(ctx, n.s.name.stream(kindLog))
+	info, _, err := n.s.info(ctx, stream)
 	if err != nil {
 		return 0
 	}

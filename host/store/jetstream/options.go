@@ -42,6 +42,14 @@ type Options struct {
 	// blobs stay until they are deleted.
 	AgedSpaces string
 
+	// LateLogs is how the names of logs begin that a lone server inside this
+	// process writes a moment after it has acknowledged an append, many at a
+	// time: a killed process loses what it acknowledged in the last
+	// milliseconds, a power failure that of the last second. Elsewhere they are
+	// logs like any other. Empty: there are none. A directory is always to be
+	// opened with the same.
+	LateLogs string
+
 	// SyncEvery is how long the server inside this process may leave what was
 	// appended to the operating system before it is synced to the disk. 0, the
 	// default, syncs before every acknowledgement. With anything else a power
@@ -99,6 +107,14 @@ type Cluster struct {
 	// TLS is used between the servers, both of which are verified. Certificate
 	// and Authorities are needed if any is given.
 	TLS TLS
+}
+
+// lateLogs is LateLogs where it has a meaning.
+func (o Options) lateLogs() string {
+	if o.Dir == "" || o.Cluster.Name != "" {
+		return ""
+	}
+	return o.LateLogs
 }
 
 var prefixForm = regexp.MustCompile(`^[a-zA-Z0-9-]{1,32}$`)

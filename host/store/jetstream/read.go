@@ -91,13 +91,15 @@ func (s *Store) readable(ctx context.Context, log string, from int64) error {
 type reader struct {
 	s        *Store
 	log      string
+	kind     string // of its stream
 	subject  string
 	position int64  // of the last message that was read
 	seq      uint64 // of the last message that was seen
 }
 
 func (s *Store) reader(log string, from int64) *reader {
-	r := &reader{s: s, log: log, subject: s.name.subject(kindLog, log), position: from}
+	kind := s.name.ofLog(log)
+	r := &reader{s: s, log: log, kind: kind, subject: s.name.subject(kind, log), position: from}
 	if at, ok := s.marks.get(log); ok && at.position <= from && !at.ended {
 		r.seq = at.seq // all that is wanted lies behind it
 	}
@@ -143,7 +145,7 @@ func (r *reader) pass(e entry, yield func(store.Message, error) bool) bool {
 
 // next returns some of the messages up to the last one, at least one.
 func (r *reader) next(ctx context.Context, last entry) ([]entry, error) {
-	found, err := r.s.batch(ctx, kindLog, r.subject, r.seq+1)
+	found, err := r.s.batch(ctx, r.kind, r.subject, r.seq+1)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +153,7 @@ func (r *reader) next(ctx context.Context, last entry) ([]entry, error) {
 	if err != nil || len(entries) > 0 {
 		return entries, err
 	}
-	m, ok, err := r.s.get(ctx, kindLog, getRequest{Seq: r.seq + 1, Next: r.subject})
+	m, ok, err := r.s.get(ctx, r.kind, getRequest{Seq: r.seq + 1, Next: r.subject})
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +203,7 @@ func (e entry) skips(position int64) bool {
 // dropped because of its age if nothing is before the one that was found, and
 // lost otherwise.
 func (r *reader) missing(ctx context.Context, found entry) error {
-	first, ok, err := r.s.get(ctx, kindLog, getRequest{Seq: 1, Next: r.subject})
+	first, ok, err := r.s.get(ctx, r.kind, getRequest{Seq: 1, Next: r.subject})
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -19,6 +20,7 @@ const version = 1
 // What there is a stream for.
 const (
 	kindLog   = "log"
+	kindLate  = "late" // logs that reach the disk a moment later
 	kindValue = "value"
 	kindKey   = "key"
 	kindBlob  = "blob"
@@ -26,12 +28,35 @@ const (
 )
 
 // names makes the names of streams and subjects.
-type names struct{ prefix string }
+type names struct {
+	prefix string
+	late   string // how the logs of kindLate begin; empty: there are none
+}
 
 func (n names) stream(kind string) string { return n.prefix + "_" + strconv.Itoa(version) + "_" + kind }
 
 func (n names) streams() []string {
-	return []string{n.stream(kindLog), n.stream(kindValue), n.stream(kindKey), n.stream(kindBlob)}
+	names := []string{n.stream(kindLog), n.stream(kindValue), n.stream(kindKey), n.stream(kindBlob)}
+	if n.late != "" {
+		names = append(names, n.stream(kindLate))
+	}
+	return names
+}
+
+// ofLog is the kind of a log.
+func (n names) ofLog(log string) string {
+	if n.late != "" && strings.HasPrefix(log, n.late) {
+		return kindLate
+	}
+	return kindLog
+}
+
+// ofLogs are the kinds of the logs that begin with a prefix.
+func (n names) ofLogs(prefix string) []string {
+	if n.late != "" && !strings.HasPrefix(prefix, n.late) && strings.HasPrefix(n.late, prefix) {
+		return []string{kindLog, kindLate}
+	}
+	return []string{n.ofLog(prefix)}
 }
 
 // subject returns the subject of a name; rest may have wildcards.
@@ -54,6 +79,9 @@ func (s *Store) checkVersions(ctx context.Context) error {
 		if !ours || slices.Contains(known, name) {
 			continue
 		}
+		if name == s.name.stream(kindLate) {
+			return fault.New(fault.Internal, "found the stream %s, of late logs: this store was opened without any", name)
+		}
 		if m := streamForm.FindStringSubmatch(rest); m != nil {
 			return fault.New(fault.Internal, "found the stream %s, of version %s: this program knows version %d", name, m[1], version)
 		}
@@ -70,21 +98,33 @@ func trimPrefix(name, prefix string) (string, bool) {
 
 // configs returns the streams as they should be.
 func (s *Store) configs() []jetstream.StreamConfig {
-	log := s.config(kindLog, "logs, which are the audit trail: appended to, never changed")
-	log.DenyDelete, log.DenyPurge = true, true
-	log.MaxAge = max(s.opts.MaxAge, 0)
-	log.RePublish = &jetstream.RePublish{
-		Source:      s.name.subject(kindLog, ">"),
-		Destination: s.name.subject(kindNote, ">"),
-		HeadersOnly: true,
-	}
 	value := s.config(kindValue, "values")
 	value.MaxMsgsPerSubject = 1
-	return []jetstream.StreamConfig{
-		log, value,
+	configs := []jetstream.StreamConfig{
+		s.logConfig(kindLog, "logs, which are the audit trail: appended to, never changed"),
+		value,
 		s.config(kindKey, "the keys of blob spaces"),
 		s.config(kindBlob, "encrypted blobs in parts"),
 	}
+	if s.name.late != "" {
+		late := s.logConfig(kindLate, "logs that reach the disk a moment after they were acknowledged")
+		late.PersistMode = jetstream.AsyncPersistMode
+		configs = append(configs, late)
+	}
+	return configs
+}
+
+func (s *Store) logConfig(kind, description string) jetstream.StreamConfig {
+	log := s.config(kind, description)
+	log.DenyDelete, log.DenyPurge = true, true
+	log.MaxAge = max(s.opts.MaxAge, 0)
+	log.AllowMsgTTL = false
+	log.RePublish = &jetstream.RePublish{
+		Source:      s.name.subject(kind, ">"),
+		Destination: s.name.subject(kindNote, ">"),
+		HeadersOnly: true,
+	}
+	return log
 }
 
 func (s *Store) config(kind, description string) jetstream.StreamConfig {
@@ -98,7 +138,7 @@ func (s *Store) config(kind, description string) jetstream.StreamConfig {
 		MaxMsgsPerSubject: -1,
 		Replicas:          s.opts.Replicas,
 		AllowDirect:       true,
-		AllowMsgTTL:       kind != kindLog,
+		AllowMsgTTL:       true,
 		Duplicates:        duplicates(s.opts.MaxAge),
 		Metadata:          map[string]string{"weir.version": strconv.Itoa(version)},
 	}
@@ -172,6 +212,8 @@ func sameStream(have, want jetstream.StreamConfig) error {
 		return bad("retention", want.Retention, have.Retention)
 	case have.MaxMsgsPerSubject != want.MaxMsgsPerSubject:
 		return bad("messages per subject", want.MaxMsgsPerSubject, have.MaxMsgsPerSubject)
+	case have.PersistMode != want.PersistMode:
+		return bad("that it persists", want.PersistMode, have.PersistMode)
 	case have.DenyDelete != want.DenyDelete || have.DenyPurge != want.DenyPurge:
 		return bad("that deleting is refused", want.DenyDelete, have.DenyDelete && have.DenyPurge)
 	case !have.AllowDirect || have.AllowMsgTTL != want.AllowMsgTTL:
