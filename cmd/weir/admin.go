@@ -66,6 +66,9 @@ func (w *weir) adminWith(ctx context.Context, name string, args []string, more f
 		return w.refuse("weir "+name, err)
 	}
 	reply, err := ask(client, ctx)
+	if fault.Of(err) == fault.Unavailable {
+		err = fmt.Errorf("%w; expected a running host that has WEIR_ADMIN_KEY, too, and the same [admin] listen", err)
+	}
 	if err != nil {
 		return w.refuse("weir "+name, err)
 	}

@@ -50,7 +50,16 @@ func (w *weir) readLog(ctx context.Context, path, id string) (*run.Report, error
 	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	return host.InspectRun(ctx, cfg, id)
+	report, err := host.InspectRun(ctx, cfg, id)
+	return report, held(err)
+}
+
+// held says how a running host is asked, where the store is in its hands.
+func held(err error) error {
+	if fault.Of(err) != fault.Conflict {
+		return err
+	}
+	return fmt.Errorf("%w; a running host is asked where it and this command have the same WEIR_ADMIN_KEY", err)
 }
 
 func (w *weir) logShow(ctx context.Context, args []string) int {

@@ -103,7 +103,8 @@ func TestAdmin(t *testing.T) {
 	run := func(env environment, what string, args ...string) result {
 		return invoke(t, env, "", append([]string{"admin", what, "--config", config}, args...)...)
 	}
-	if got := run(key, "status"); got.code != exitFailed || !strings.HasPrefix(got.stderr, "weir admin status: admin: ") {
+	if got := run(key, "status"); got.code != exitFailed || !strings.HasPrefix(got.stderr, "weir admin status: admin: ") ||
+		!strings.Contains(got.stderr, "; expected a running host that has WEIR_ADMIN_KEY, too, and the same [admin] listen\n") {
 		t.Errorf("nobody listens: %+v", got)
 	}
 	if err := w.Boot(t); err != nil {

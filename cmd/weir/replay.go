@@ -168,7 +168,7 @@ func (w *weir) recordings(ctx context.Context, cfg *config.Config) (*recordings,
 	}
 	runs, err := host.OpenRuns(ctx, cfg)
 	if err != nil {
-		return nil, err
+		return nil, held(err)
 	}
 	list := func(ctx context.Context, since time.Duration) ([]string, error) {
 		listed, err := runs.List(ctx, time.Now().Add(-since), 0)
