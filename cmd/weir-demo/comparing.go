@@ -116,14 +116,15 @@ func unguarded(config, folder string) (string, error) {
 }
 
 // withoutGuards leaves out every table of a plugin but the workflow's and the
-// defaults'.
+// defaults', and all variants.
 func withoutGuards(text, workflow string) string {
 	var kept strings.Builder
 	keep := true
 	for line := range strings.Lines(text) {
 		if name, table := strings.CutPrefix(line, "["); table {
 			path := strings.Split(strings.Trim(name, "[] \n"), ".")
-			keep = path[0] != "plugins" || len(path) == 1 || path[1] == "defaults" || path[1] == workflow
+			plugin := path[0] == "plugins" && len(path) > 1 && path[1] != "defaults" && path[1] != workflow
+			keep = !plugin && path[0] != "variant"
 		}
 		if keep {
 			kept.WriteString(line)

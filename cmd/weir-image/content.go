@@ -172,6 +172,11 @@ func (c *content) policy(file string) ([]entry, error) {
 		}
 		found.Modules[p.Name] = lock.Digest(data)
 	}
+	for i := range cfg.Variants { // those without a share too: whoever starts the image may give them one
+		if err := variant(&cfg.Variants[i], &found, add); err != nil {
+			return nil, err
+		}
+	}
 	// An image whose lock does not fit refuses to start where the lock counts.
 	if problems := pins.Compare(found); len(problems) > 0 {
 		return nil, fmt.Errorf("%s; `make build` writes the lock anew", problems[0])
@@ -180,6 +185,27 @@ func (c *content) policy(file string) ([]entry, error) {
 		return nil, err
 	}
 	return append(entries, entry{name: c.cache, mode: fs.ModeDir | 0o700, owner: user}), nil
+}
+
+// variant adds the files in which a variant differs from the base.
+func variant(v *config.Variant, found *lock.File, add func(string) ([]byte, error)) error {
+	pin := func(digests map[string]string, name, file string) error {
+		data, err := add(file)
+		if digest := lock.Digest(data); digests[name] != digest {
+			digests[v.Pin(name)] = digest
+		}
+		return err
+	}
+	var errs []error
+	for name := range v.Prompts {
+		errs = append(errs, pin(found.Prompts, name, v.Config.Prompts[name].Path))
+	}
+	for name := range v.Plugins {
+		if p := v.Config.Plugins.Plugin(name); p != nil {
+			errs = append(errs, pin(found.Modules, name, p.Module))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // inside is a file's name in the image. Relative paths must mean the same there

@@ -62,6 +62,7 @@ type Config struct {
 	Registry  Registry          `toml:"registry"`
 	Approvals Approvals         `toml:"approvals"`
 	Contract  Contract          `toml:"contract"`
+	Variants  Variants          `toml:"variant" json:"-"`
 	Build     Build             `toml:"-"`
 
 	origins   map[string]origin // of keys that are not at their default
@@ -90,6 +91,7 @@ func Load(src Source) (*Config, error) {
 	c.readPrompts(&l)
 	c.resolve()
 	c.validate(&l, src.Keyless)
+	c.Variants.layOver(c, &l, src.Keyless)
 	if len(l.errs) > 0 {
 		return nil, refuse(l.errs)
 	}

@@ -58,6 +58,7 @@ type decoder struct {
 	file   string
 	data   []byte
 	order  map[string]int
+	under  []string       // where the tree stands in the document
 	lines  map[string]int // of keys, once somebody asked
 	ledger *ledger
 }
@@ -65,6 +66,11 @@ type decoder struct {
 // customTable is a table whose keys are not all known from its type.
 type customTable interface {
 	decodeTable(d *decoder, path []string, table map[string]any)
+}
+
+// customList is the same for an array of tables.
+type customList interface {
+	decodeList(d *decoder, path []string, list []map[string]any)
 }
 
 // presetter sets the defaults of a table that may exist many times.
@@ -93,8 +99,9 @@ func (d *decoder) names(path []string, table map[string]any) []string {
 	for name := range table {
 		names = append(names, name)
 	}
+	place := func(name string) int { return d.order[keyID(slices.Concat(d.under, path, []string{name}))] }
 	slices.SortFunc(names, func(a, b string) int {
-		return cmp.Or(d.order[keyID(child(path, a))]-d.order[keyID(child(path, b))], strings.Compare(a, b))
+		return cmp.Or(place(a)-place(b), strings.Compare(a, b))
 	})
 	return names
 }
@@ -103,6 +110,12 @@ func (d *decoder) value(path []string, v any, into reflect.Value) {
 	if custom, ok := into.Addr().Interface().(customTable); ok {
 		if table, ok := v.(map[string]any); d.expect(ok, path, "a table", v) {
 			custom.decodeTable(d, path, table)
+		}
+		return
+	}
+	if custom, ok := into.Addr().Interface().(customList); ok {
+		if list, ok := d.listOfTables(path, v); ok {
+			custom.decodeList(d, path, list)
 		}
 		return
 	}
@@ -203,6 +216,19 @@ func (d *decoder) strings(path []string, v any, into reflect.Value) {
 
 // tables decodes an array of tables; errors name its elements from 1.
 func (d *decoder) tables(path []string, v any, into reflect.Value) {
+	list, ok := d.listOfTables(path, v)
+	if !ok {
+		return
+	}
+	out := reflect.MakeSlice(into.Type(), len(list), len(list))
+	for i, table := range list {
+		d.table(child(path, strconv.Itoa(i+1)), table, out.Index(i))
+	}
+	into.Set(out)
+}
+
+// listOfTables returns an array of tables, and false if it is none.
+func (d *decoder) listOfTables(path []string, v any) ([]map[string]any, bool) {
 	var list []map[string]any
 	switch v := v.(type) {
 	case []map[string]any:
@@ -211,19 +237,14 @@ func (d *decoder) tables(path []string, v any, into reflect.Value) {
 		for _, e := range v {
 			table, ok := e.(map[string]any)
 			if !d.expect(ok, path, "an array of tables", e) {
-				return
+				return nil, false
 			}
 			list = append(list, table)
 		}
 	default:
-		d.expect(false, path, "an array of tables", v)
-		return
+		return nil, d.expect(false, path, "an array of tables", v)
 	}
-	out := reflect.MakeSlice(into.Type(), len(list), len(list))
-	for i, table := range list {
-		d.table(child(path, strconv.Itoa(i+1)), table, out.Index(i))
-	}
-	into.Set(out)
+	return list, true
 }
 
 func (d *decoder) tableOfTables(path []string, table map[string]any, into reflect.Value) {
@@ -257,10 +278,10 @@ func (d *decoder) unknown(path []string, fields map[string][]int) {
 		d.lines = positions(d.data)
 	}
 	where := d.file
-	if line := d.lines[keyID(path)]; line > 0 {
+	if line := d.lines[keyID(path)]; line > 0 && len(d.under) == 0 {
 		where += ":" + strconv.Itoa(line)
 	}
-	text := where + ": unknown key " + keyName(path)
+	text := where + ": unknown key " + keyName(d.ledger.path(path))
 	if near := nearest(path[len(path)-1], fields); near != "" {
 		text += fmt.Sprintf(", did you mean %q?", near)
 	}

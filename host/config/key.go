@@ -65,6 +65,8 @@ func eachKey(table reflect.Value, path string, visit func(name string, v reflect
 			visit(name+".<name>.config.<key>", reflect.ValueOf(map[string]any{}))
 		case t == reflect.TypeFor[Prompts]():
 			visit(name+".<name>", reflect.ValueOf(""))
+		case t == reflect.TypeFor[VariantPlugins]():
+			visit(name+".<name>.<key>", reflect.ValueOf(map[string]any{}))
 		case t.Kind() == reflect.Map && t.Elem().Kind() == reflect.Struct:
 			one := reflect.New(t.Elem())
 			if p, ok := one.Interface().(presetter); ok {

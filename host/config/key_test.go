@@ -71,7 +71,7 @@ func TestSettingsCoverEveryKey(t *testing.T) {
 	}
 	for _, k := range Keys() {
 		name := k.Name
-		for _, list := range []string{"agent.skills", "contract.turn.tools"} {
+		for _, list := range []string{"agent.skills", "contract.turn.tools", "variant"} {
 			if strings.HasPrefix(name, list+".") {
 				name = list // a list is one value
 			}

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -15,6 +16,11 @@ type ledger struct {
 	// origins says where the values of dotted keys come from; what is not
 	// there is a default.
 	origins map[string]origin
+	// under is the table whose keys are being checked as if it were the whole
+	// document, with what is known to be wrong with the document itself: that
+	// is not said again.
+	under []string
+	known []error
 }
 
 // overrule notes that a variable set a key.
@@ -33,12 +39,25 @@ func (l *ledger) key(file string, path []string, format string, args ...any) {
 		l.variable(variable, format, args...)
 		return
 	}
-	l.add(file + ": " + keyName(path) + ": " + fmt.Sprintf(format, args...))
+	text := ": " + fmt.Sprintf(format, args...)
+	if !l.says(file + ": " + keyName(path) + text) {
+		l.add(file + ": " + keyName(l.path(path)) + text)
+	}
+}
+
+// path is where a key stands in the document.
+func (l *ledger) path(path []string) []string { return slices.Concat(l.under, path) }
+
+// says tells whether a problem is known of the document itself.
+func (l *ledger) says(text string) bool {
+	return slices.ContainsFunc(l.known, func(err error) bool { return err.Error() == text })
 }
 
 // variable reports an environment variable.
 func (l *ledger) variable(name, format string, args ...any) {
-	l.add("environment " + name + ": " + fmt.Sprintf(format, args...))
+	if text := "environment " + name + ": " + fmt.Sprintf(format, args...); !l.says(text) {
+		l.add(text)
+	}
 }
 
 func (l *ledger) add(text string) { l.errs = append(l.errs, errors.New(text)) }

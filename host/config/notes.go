@@ -7,6 +7,7 @@ type note struct{ meaning, def string }
 const (
 	required = "[required]"
 	ofAll    = "[as in plugins.defaults]"
+	ofBase   = "[the base's]"
 )
 
 // notes says of every key of agent.toml what it means. docs/configuration.md is
@@ -167,6 +168,20 @@ func notes() map[string]note {
 		"contract.turn.trust_root":                {"Folder with `<identity_id>/public_key.pem`.", ""},
 		"contract.turn.answer_timeout":            {"The longest wait for a reply, which then is `processing`.", ""},
 		"contract.turn.session_timeout":           {"How long a session waits for its next request.", ""},
+		"variant.name":                            {"In `[[variant]]`: its name in metadata, metrics and logs: a-z, 0-9 and -, at most 32; `base` is what all others get.", required},
+		"variant.share":                           {"Its part of the users, 0 to 1; all together at most 1. 0: nobody, and it is not loaded.", required},
+		"variant.guards":                          {"Its guardrails, in their order.", ofBase},
+		"variant.agent.workflow":                  {"The `[plugins.<name>]` table of its loop.", ofBase},
+		"variant.prompts.<name>":                  {"Path of another prompt file.", ofBase},
+		"variant.model.agent.name":                {"Another model at the same address.", ofBase},
+		"variant.model.agent.reasoning_effort":    {"As the base's.", ofBase},
+		"variant.model.agent.temperature":         {"As the base's.", ofBase},
+		"variant.model.agent.max_tokens":          {"As the base's.", ofBase},
+		"variant.model.guard.name":                {"Another model at the same address.", ofBase},
+		"variant.model.guard.reasoning_effort":    {"As the base's.", ofBase},
+		"variant.model.guard.temperature":         {"As the base's.", ofBase},
+		"variant.model.guard.max_tokens":          {"As the base's.", ofBase},
+		"variant.plugins.<name>.<key>":            {"A key of `[plugins.<name>]` but env, for a plugin of the base or one of its own; tables are laid over the base's.", ofBase},
 		"registry.attempts":                       {"How often a start tries, 5s apart, 3 to 1000.", ""},
 	}
 }

@@ -160,10 +160,15 @@ func (p *Plugins) decodeTable(d *decoder, path []string, table map[string]any) {
 			d.unknown(child(path, name), fields)
 			continue
 		}
-		plugin := Plugin{Name: name, OnError: p.Defaults.OnError, Mode: p.Defaults.Mode, Limits: p.Defaults.Limits}
+		plugin := p.fresh(name)
 		plugin.decode(d, child(path, name), sub)
 		p.List = append(p.List, plugin)
 	}
+}
+
+// fresh is a plugin of which nothing is said.
+func (p *Plugins) fresh(name string) Plugin {
+	return Plugin{Name: name, OnError: p.Defaults.OnError, Mode: p.Defaults.Mode, Limits: p.Defaults.Limits}
 }
 
 func (p *Plugin) decode(d *decoder, path []string, table map[string]any) {
@@ -203,11 +208,15 @@ func (p *Plugins) resolve(c *Config) {
 		p.Cache = c.resolvePath(p.Cache)
 	}
 	for i := range p.List {
-		if e := &p.List[i]; e.Module == "" {
-			e.Module = filepath.Join(p.Dir, e.Name+".wasm")
-		} else {
-			e.Module = c.resolvePath(e.Module)
-		}
+		p.List[i].resolve(c)
+	}
+}
+
+func (p *Plugin) resolve(c *Config) {
+	if p.Module == "" {
+		p.Module = filepath.Join(c.Plugins.Dir, p.Name+".wasm")
+	} else {
+		p.Module = c.resolvePath(p.Module)
 	}
 }
 

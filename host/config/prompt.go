@@ -43,26 +43,30 @@ func (p *Prompts) decodeTable(d *decoder, path []string, table map[string]any) {
 // readPrompts reads every prompt file.
 func (c *Config) readPrompts(l *ledger) {
 	for _, name := range slices.Sorted(maps.Keys(c.Prompts)) {
-		p := c.Prompts[name]
-		path := []string{"prompts", name}
-		if strings.TrimSpace(p.Path) == "" {
-			l.key(c.file(), path, "expected the path of a prompt file")
-			continue
-		}
-		written := p.Path
-		p.Path = c.resolvePath(written)
-		data, err := os.ReadFile(p.Path)
-		if err != nil {
-			l.key(c.file(), path, "expected a readable file, %s: %s", written, reason(err))
-			continue
-		}
-		if err := checkPrompt(data); err != nil {
-			l.key(c.file(), path, "%s: %v", written, err)
-			continue
-		}
-		p.Text, p.SHA256 = string(data), digest(data)
-		c.Prompts[name] = p
+		c.readPrompt(name, l)
 	}
+}
+
+func (c *Config) readPrompt(name string, l *ledger) {
+	p := c.Prompts[name]
+	path := []string{"prompts", name}
+	if strings.TrimSpace(p.Path) == "" {
+		l.key(c.file(), path, "expected the path of a prompt file")
+		return
+	}
+	written := p.Path
+	p.Path = c.resolvePath(written)
+	data, err := os.ReadFile(p.Path)
+	if err != nil {
+		l.key(c.file(), path, "expected a readable file, %s: %s", written, reason(err))
+		return
+	}
+	if err := checkPrompt(data); err != nil {
+		l.key(c.file(), path, "%s: %v", written, err)
+		return
+	}
+	p.Text, p.SHA256 = string(data), digest(data)
+	c.Prompts[name] = p
 }
 
 // checkPrompt keeps a prompt's digest meaningful: the same words have the same

@@ -60,6 +60,8 @@ func (c *Config) eachValue(table reflect.Value, path string, visit func(name str
 			for _, prompt := range slices.Sorted(maps.Keys(c.Prompts)) {
 				visit(name+"."+prompt, c.Prompts[prompt].Path)
 			}
+		case t == reflect.TypeFor[Variants]():
+			visit(name, c.Variants.said())
 		case t.Kind() == reflect.Map && t.Elem().Kind() == reflect.Struct:
 			keys := v.MapKeys()
 			slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })

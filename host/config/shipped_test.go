@@ -59,6 +59,8 @@ func knownKeys(t reflect.Type, table string) []keyPath {
 			out = append(out, knownKeys(reflect.TypeFor[Plugin](), sub+".*")...)
 		case f == reflect.TypeFor[Prompts]():
 			out = append(out, keyPath{sub, SystemPrompt})
+		case f == reflect.TypeFor[VariantPlugins]():
+			// its tables are those of [plugins]
 		case f.Kind() == reflect.Map && f.Elem() == reflect.TypeFor[Binding]():
 			// its members stand in inline tables
 		case f.Kind() == reflect.Map:

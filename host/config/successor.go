@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -14,6 +15,11 @@ func (c *Config) Succeed(next *Config) (applied *Config, waiting []string) {
 		if k.keep(&copied, c) {
 			waiting = append(waiting, k.name)
 		}
+	}
+	copied.Variants = slices.Clone(next.Variants)
+	for i := range copied.Variants {
+		v := &copied.Variants[i]
+		v.Config, _ = c.Succeed(v.Config) // keys that wait are the base's
 	}
 	return &copied, waiting
 }

@@ -16,7 +16,7 @@ var hot = []string{
 	"model.agent.name", "model.agent.reasoning_effort", "model.agent.temperature", "model.agent.max_tokens",
 	"model.guard.name", "model.guard.reasoning_effort", "model.guard.temperature", "model.guard.max_tokens",
 	"tools.mcp.include", "tools.mcp.overrides.", "prompts.", "guard.", "actions.",
-	"plugins.dir", "plugins.lock", "plugins.defaults.", "plugins.*.",
+	"plugins.dir", "plugins.lock", "plugins.defaults.", "plugins.*.", "variant.",
 }
 
 // DECISIONS 4: every key is hot or waits for a restart, and says which.

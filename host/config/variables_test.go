@@ -232,6 +232,7 @@ func FuzzLoad(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	f.Add("[[variant]]\nname = \"x\"\nshare = 0.5\nguards = []\n[variant.model.agent]\nname = \"y\"\n[variant.plugins.react.config]\na = 1\n")
 	f.Add(string(shipped))
 	f.Add(minimal)
 	f.Add(screen)
@@ -248,6 +249,7 @@ func FuzzLoad(f *testing.F) {
 				c.applyEnvironment(environment{keys().look}, l)
 				c.resolve()
 				c.validate(l, false)
+				c.Variants.layOver(c, l, false)
 			}
 			return c, l
 		}
