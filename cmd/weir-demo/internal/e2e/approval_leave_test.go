@@ -217,7 +217,7 @@ func TestPolicyIsGone(t *testing.T) {
 	old := generationOf.FindStringSubmatch(l.all.String())[1]
 	first.leave(t)
 	o.redeploy(t)
-	s, err := jetstream.Open(context.Background(), jetstream.Options{Dir: o.state})
+	s, err := jetstream.Open(context.Background(), jetstream.Options{Dir: o.state, LateLogs: "whole."})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -128,7 +128,7 @@ func rest(t *testing.T, content string) {
 // withheld is what the store keeps of a run for its resume alone.
 func (o *office) withheld(t *testing.T, execution string) string {
 	t.Helper()
-	s, err := jetstream.Open(t.Context(), jetstream.Options{Dir: o.state})
+	s, err := jetstream.Open(t.Context(), jetstream.Options{Dir: o.state, LateLogs: "whole."})
 	if err != nil {
 		t.Fatal(err)
 	}
