@@ -180,7 +180,7 @@ func (k *Keeper) Follow(ctx context.Context, user, run, after string) (show func
 	if v.started.Principal != user {
 		return nil, errNoRun
 	}
-	if !v.live && !v.rests() {
+	if !v.live && !v.rests() && !k.here(run) { // here: it is being taken up
 		return nil, errRemote
 	}
 	return func(ctx context.Context, out Follower) { k.follow(ctx, run, from, out) }, nil
@@ -232,6 +232,7 @@ func (l *live) view(log Log) *view {
 		changed: s.changed, log: log, live: true}
 	v.started.Principal = l.owner
 	v.started.StepID, v.started.TraceID, v.started.RequestID = l.info.StepID, l.info.TraceID, l.info.RequestID
+	v.started.Variant = l.info.Variant
 	return v
 }
 
@@ -291,12 +292,31 @@ type follower struct {
 	gap    bool // it is said that events are missing
 }
 
-// fits tells whether the place can be one of this run.
-func (f *follower) fits(v *view) bool {
+// fits tells whether the place can be one of this run: its record is there, and
+// its text is no less than the record's and no more than there has been.
+func (f *follower) fits(ctx context.Context, v *view) bool {
 	if f.at.n == 0 {
 		return f.at == place{}
 	}
-	return f.at.n <= len(v.entries) && v.entries[f.at.n-1].Epoch == f.at.epoch
+	if f.at.n > len(v.entries) || v.entries[f.at.n-1].Epoch != f.at.epoch {
+		return false
+	}
+	most := v.shown(ctx, f.at.n)
+	return f.at.offset >= v.released(ctx, f.at.n) && (most < 0 || f.at.offset <= most)
+}
+
+// shown is how many bytes of text somebody may have seen who has the first n
+// records; -1 when nobody can say, as of what a process showed before it died.
+func (v *view) shown(ctx context.Context, n int) int {
+	for _, e := range v.entries[n:] {
+		if e.Kind == RecordRunClaimed {
+			return -1
+		}
+	}
+	if v.live {
+		return v.recorded + len(v.tail)
+	}
+	return v.released(ctx, len(v.entries))
 }
 
 // show shows all that is there now, and reports whether the run has ended.
@@ -306,7 +326,7 @@ func (f *follower) show(ctx context.Context, v *view) (ended bool) {
 	}
 	open := openQuestion(v.entries)
 	if f.info.RunID == "" {
-		f.begin(v)
+		f.begin(ctx, v)
 	}
 	for i := range v.entries {
 		if v.entries[i].N <= f.at.n {
@@ -340,10 +360,10 @@ func openQuestion(entries []entry) int {
 }
 
 // begin knows the run's names from its first record.
-func (f *follower) begin(v *view) {
+func (f *follower) begin(ctx context.Context, v *view) {
 	s := &v.started
-	f.info = Info{RunID: f.run, StepID: s.StepID, TraceID: s.TraceID, RequestID: s.RequestID, Generation: v.entries[0].Generation}
-	if !f.fits(v) {
+	f.info = Info{RunID: f.run, StepID: s.StepID, TraceID: s.TraceID, RequestID: s.RequestID, Generation: v.entries[0].Generation, Variant: s.Variant}
+	if !f.fits(ctx, v) {
 		f.at, f.astray = place{}, true
 	}
 	if f.at.n > 0 {

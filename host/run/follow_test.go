@@ -152,6 +152,67 @@ func TestFollowWithinText(t *testing.T) {
 	within(t, "end", c.over)
 }
 
+// A run that has been answered is this replica's while its engine is made, too:
+// its own replica is none to send a client away from (DECISIONS 6).
+func TestFollowWhileItIsTakenUp(t *testing.T) {
+	r := newReplica(t, memory.New(memory.Options{}), proposing(), "a", KeeperOptions{Alone: true})
+	c := r.begin(runID)
+	first := within(t, "question", c.asked)
+	r.loads = make(chan struct{})
+	loaded := sync.OnceFunc(func() { close(r.loads) })
+	defer loaded()
+	r.answer(first, "high")
+	f := r.follow(runID, "")
+	loaded()
+	second := within(t, "question", c.asked)
+	r.answer(second, "because")
+	within(t, "end", c.over)
+	within(t, "end of the follower", f.done)
+	if got := unasked(f.all()); got != whole {
+		t.Errorf("got:\n%s", got)
+	}
+}
+
+// A place in the text that the run has never had is not one of it: what lies
+// between is not left out in silence (fault A8).
+func TestFollowBeyondTheText(t *testing.T) {
+	r := newReplica(t, memory.New(memory.Options{}), proposing(), "a", KeeperOptions{Alone: true})
+	c := r.begin(runID)
+	first := within(t, "question", c.asked)
+	astray := func(when, place string) {
+		t.Helper()
+		f := r.follow(runID, place)
+		for begin := time.Now(); len(f.all()) < 2 && time.Since(begin) < 2*time.Second; {
+			<-time.After(time.Millisecond)
+		}
+		if got := f.all(); len(got) < 2 || got[0] != "start" || !strings.HasPrefix(got[1], "gap the place that was named") {
+			t.Errorf("%s, place %s: %q", when, place, got)
+		}
+		f.stop()
+		within(t, "end", f.done)
+	}
+	f := r.follow(runID, "")
+	for len(f.all()) < 6 {
+		<-time.After(time.Millisecond)
+	}
+	last := f.places[5] // of the question; everything before has a record
+	f.stop()
+	within(t, "end", f.done)
+	at, _ := parsePlace(last)
+	beyond, short := place{at.epoch, 1, 999}, place{at.epoch, at.n, at.offset - 1}
+	astray("while it waits", beyond.String())
+	astray("while it waits", short.String())
+	r.answer(first, "high")
+	r.answer(within(t, "question", c.asked), "because")
+	within(t, "end", c.over)
+	r.ends(runID)
+	ended := r.follow(runID, "")
+	within(t, "end", ended.done)
+	at, _ = parsePlace(ended.places[len(ended.places)-1])
+	astray("afterwards", place{at.epoch, at.n, at.offset + 1}.String())
+	astray("afterwards", place{at.epoch, at.n, 0}.String())
+}
+
 // Faults A2 and A8: nothing tells another's run from none, a place that is none
 // is refused, one of another run is announced, and so is what expired.
 func TestFollowRefuses(t *testing.T) {

@@ -20,8 +20,9 @@ type replica struct {
 	desk   *desk
 	world  *world
 	store  noted
-	log    Log  // of the engine, where it is not the store
-	gone   bool // no generation can be had
+	log    Log           // of the engine, where it is not the store
+	gone   bool          // no generation can be had
+	loads  chan struct{} // where it is there, a generation takes until it is closed
 
 	digests bool
 }
@@ -47,9 +48,17 @@ func (r *replica) stop() {
 	}
 }
 
+func (r *replica) Begin(*Request) (*Engine, string, func(), error) {
+	e, release, err := r.Engine(r.t.Context(), "")
+	return e, "", release, err
+}
+
 func (r *replica) Engine(context.Context, string) (*Engine, func(), error) {
 	if r.gone {
 		return nil, nil, fault.New(fault.Gone, "gone")
+	}
+	if r.loads != nil {
+		<-r.loads
 	}
 	engine, err := New(Deps{Policy: func() (Policy, func()) { return r.world, func() {} },
 		Model: r.world, Tools: fakeTools{r.world}, Log: r.engineLog(), Keeper: r.keeper, People: r.desk,

@@ -83,9 +83,13 @@ func (h *Handler) Events(c *fiber.Ctx, caller any) error {
 	if uuid.Validate(execution) != nil {
 		return refuse(c, fault.New(fault.NotFound, "not found"))
 	}
+	after, err := lastEventID(c)
+	if err != nil {
+		return refuse(c, err)
+	}
 	look, cancel := context.WithTimeout(context.Background(), responseTimeout)
 	defer cancel()
-	show, err := h.runner.Follow(look, req.Principal.UserID, execution, strings.Clone(c.Get("Last-Event-ID")))
+	show, err := h.runner.Follow(look, req.Principal.UserID, execution, after)
 	if err != nil {
 		return refuse(c, err)
 	}
@@ -101,6 +105,17 @@ func (h *Handler) Events(c *fiber.Ctx, caller any) error {
 	}
 	open(c, req.RequestID, execution, s.body)
 	return nil
+}
+
+// lastEventID is the place from which a client goes on, "" for the start.
+func lastEventID(c *fiber.Ctx) (string, error) {
+	switch values := c.Request().Header.PeekAll("Last-Event-ID"); len(values) {
+	case 0:
+		return "", nil
+	case 1:
+		return string(values[0]), nil
+	}
+	return "", fault.New(fault.Invalid, "Last-Event-ID: expected at most one")
 }
 
 // open sends the head of 2.4 at once, not with the first event.
