@@ -9,12 +9,13 @@ import (
 )
 
 // switched are the lines of the shipped agent.toml that the demo runs with
-// another value, unless they have it: people may approve a change, and what waits
-// for them outlives the process.
+// another value, unless they have it: people may approve a change, what waits
+// for them outlives the process, and all contracts are served.
 func switched() [][2]string {
 	return [][2]string{
 		{"\n[actions.ticket_priority_change]\nenabled = false\n", "\n[actions.ticket_priority_change]\nenabled = true\n"},
 		{"\n# backend = \"memory\" ", "\nbackend = \"jetstream\" "},
+		{"\n[contract.turn]\n# enabled = false ", "\n[contract.turn]\nenabled = true "},
 	}
 }
 
@@ -31,7 +32,7 @@ func approving(config string) (path string, remove func(), err error) {
 			continue
 		}
 		if !bytes.Contains(text, []byte(line[0])) {
-			return "", nil, fmt.Errorf("%s: expected the line %q to switch on approvals for the demo", config, line[0])
+			return "", nil, fmt.Errorf("%s: expected the line %q to switch on for the demo what is off as shipped", config, line[0])
 		}
 		text = bytes.Replace(text, []byte(line[0]), []byte(line[1]), 1)
 	}

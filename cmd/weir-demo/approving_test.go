@@ -34,7 +34,7 @@ func TestApproving(t *testing.T) {
 			changed = append(changed, strings.TrimSpace(strings.Split(is[i], "#")[0]))
 		}
 	}
-	if strings.Join(changed, "; ") != `enabled = true; backend = "jetstream"` {
+	if strings.Join(changed, "; ") != `enabled = true; backend = "jetstream"; enabled = true` {
 		t.Errorf("changed: %q", changed)
 	}
 	if _, err := os.Stat(filepath.Join(filepath.Dir(path), "prompts", "system.md")); err != nil {
@@ -78,7 +78,7 @@ func TestApprovingNeedsItsLines(t *testing.T) {
 	if err := os.WriteFile(config, []byte("[agent]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := approving(config); err == nil || !strings.Contains(err.Error(), "to switch on approvals for the demo") {
+	if _, _, err := approving(config); err == nil || !strings.Contains(err.Error(), "to switch on for the demo what is off as shipped") {
 		t.Errorf("got %v", err)
 	}
 	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
