@@ -67,6 +67,7 @@ image: build ## write the container image to bin/image/oci, without a container 
 
 conform: build ## hold our own agent and our own folder against the three specifications
 	bin/weir-demo --exec bin/weir conform --url {url} --dir . --ask 'Show me my open tickets.'
+	bin/weir-demo --exec bin/weir conform --url {url} --spec agentv --ask 'What time is it? Use get_time.'
 
 soak: ## the long forms: fresh state and flat memory over 100,000 calls and 2,000 reloads
 	WEIR_SOAK=1 $(GO) test -count=1 -timeout 2h -v -run 'Fresh|Flat' ./host/plugin
