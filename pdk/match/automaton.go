@@ -26,6 +26,8 @@ type automaton struct {
 	states map[string]*state
 	roots  [kinds]*state
 	built  int // states, since the last flush
+	bytes  int // that they take, about
+	work   int // instructions that were looked at
 
 	// Scratch of the builder.
 	key   []byte
@@ -145,19 +147,25 @@ func (a *automaton) run(st *state, text string, at, quietAt int, stop bool) (*st
 	return st, at, quietAt, ended
 }
 
-// follow builds the state behind st and the character at an offset of text.
-func (a *automaton) follow(st *state, text string, at int) {
+// follow builds the state behind st and the character at an offset of text, and
+// returns how many instructions it looked at.
+func (a *automaton) follow(st *state, text string, at int) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c, _ := a.abc.at(text, at)
 	if st.next[c].Load() != nil {
-		return
+		return 0
 	}
-	if a.built >= a.most {
+	began := a.work
+	if a.full() {
 		a.clear()
 	}
 	st.next[c].Store(a.build(st, c))
+	return a.work - began
 }
+
+// full reports whether there is no room for another state.
+func (a *automaton) full() bool { return a.built >= a.most || a.bytes >= a.most*stateBytes }
 
 // clear forgets all states. Those that somebody still stands in lose their ways
 // on, so that they keep nothing else alive.
@@ -168,8 +176,9 @@ func (a *automaton) clear() {
 		}
 	}
 	clear(a.states)
+	clear(a.begun)
 	a.roots = [kinds]*state{}
-	a.built = 0
+	a.built, a.bytes = 0, 0
 }
 
 // build makes the state after st and a character.
@@ -204,6 +213,7 @@ func (a *automaton) begin(c class, looks uint8) []uint32 {
 	pcs := slices.Clone(a.pcs[kept:])
 	a.pcs, a.hits = a.pcs[:kept], a.hits[:hits]
 	a.begun[key] = pcs
+	a.bytes += 4 * len(pcs)
 	return pcs
 }
 
@@ -226,6 +236,7 @@ func (a *automaton) advance(pc uint32, c class, looks uint8) {
 			continue
 		}
 		a.mark[pc] = a.epoch
+		a.work++
 		in := &a.insts[pc]
 		switch in.op {
 		case opAlt:
@@ -310,6 +321,7 @@ func (a *automaton) intern(before kind) *state {
 	}
 	a.states[string(a.key)] = st
 	a.built++
+	a.bytes += 8*len(st.next) + 2*len(a.key)
 	return st
 }
 

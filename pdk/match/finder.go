@@ -41,7 +41,12 @@ type machine struct {
 	epoch uint32
 	key   []byte
 	room  int // for ways
+	work  int // instructions that were looked at, since the reset
+	limit int // of work; 0: none
 }
+
+// spent reports whether there was more work than the limit.
+func (m *machine) spent() bool { return m.limit > 0 && m.work > m.limit }
 
 func newMachine(insts int) *machine { return &machine{mark: make([]uint32, insts)} }
 
@@ -62,11 +67,13 @@ func (f *finder) next(m *machine, text string, final bool) bool {
 				return true
 			}
 			f.read, f.way = f.read[:0], nil
+			was := f.at
 			if f.skip(text); f.at >= len(text) {
 				return false
 			}
+			m.work += (f.at - was) / 8 // it is that much quicker
 		}
-		if f.at >= len(text) && !final {
+		if f.at >= len(text) && !final || m.spent() {
 			return false
 		}
 		f.stride(m, text)
@@ -244,6 +251,7 @@ func (m *machine) add(p *program, t thread, looks syntax.EmptyOp) {
 	for pc := t.pc; ; {
 		if m.mark[pc] != m.epoch {
 			m.mark[pc] = m.epoch
+			m.work++
 			in := &p.insts[pc]
 			switch in.op {
 			case opRead, opMatch:

@@ -50,9 +50,13 @@ const (
 	// maxInsts bounds one compiled expression, and with it the time that one
 	// character can take.
 	maxInsts = 8192
-	// maxPatterns bounds a set, and maxClasses the width of its states.
+	// maxPatterns and maxTotal bound a set, and maxClasses the width of its states.
 	maxPatterns = 1 << 12
+	maxTotal    = 1 << 17
 	maxClasses  = 1 << 13
+	// stateBytes is what a state of an automaton takes, where there are not many
+	// patterns.
+	stateBytes = 1 << 10
 )
 
 // A Pattern is one member of a set.
@@ -71,7 +75,7 @@ type Pattern struct {
 
 // Options of a set. The zero value is the default.
 type Options struct {
-	// MaxStates bounds the automaton's memory: at about a kilobyte a state the
+	// MaxStates bounds the automaton's memory, with a kilobyte for each: the
 	// default of 4096 is a few megabytes. With fewer than a text needs the set
 	// becomes slow, never wrong.
 	MaxStates int
@@ -127,9 +131,13 @@ func Compile(patterns []Pattern, opts Options) (*Set, error) {
 	}
 	s := &Set{patterns: make([]pattern, len(patterns))}
 	var b alphabetBuilder
+	total := 0
 	for i, p := range patterns {
 		if err := s.patterns[i].compile(p, &b); err != nil {
 			return nil, &ExprError{i, err}
+		}
+		if total += len(s.patterns[i].prog.insts); total > maxTotal {
+			return nil, errors.New("the expressions together are too large: more than " + strconv.Itoa(maxTotal) + " states")
 		}
 	}
 	if s.abc = b.build(); len(b.sets) > maxClasses || len(s.abc.kind) > maxClasses {

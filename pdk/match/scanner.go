@@ -53,12 +53,24 @@ func (c *Scanner) Reset(text string, at int) {
 	c.state = c.set.search.root(c.set.abc.before(text, at))
 	c.pos, c.quiet, c.begun, c.missed = at, at, at, 0
 	c.taking, c.found = c.taking[:0], c.found[:0]
+	c.machine.work = 0
 	for i := range c.finders {
 		f := &c.finders[i]
 		f.reset(at)
 		f.from, f.taking, f.run, f.due = 0, false, false, false
 	}
 }
+
+// Limit bounds the work of the scans between two resets, counted in steps that
+// take a few nanoseconds each; 0, the default, is no bound. It is for sets that
+// somebody else wrote: a text is read in linear time by every set, but how long
+// a character takes is the set's to say, and that may be a millisecond.
+func (c *Scanner) Limit(work int) { c.machine.limit = work }
+
+// Spent reports whether the scans since Reset needed more work than their limit.
+// What they found is not all there is then, and Scan returns nothing of any use
+// until the next Reset.
+func (c *Scanner) Spent() bool { return c.machine.spent() }
 
 // From makes a pattern's search go on at an offset, as it does behind a match
 // of it that ends there. It may be called between Reset and the first Scan.
@@ -84,6 +96,9 @@ func (c *Scanner) Scan(text string, final bool) (found []Match, open int) {
 		open = c.runAll(text, final)
 	} else {
 		open = c.pause(text, final)
+	}
+	if c.machine.spent() {
+		return nil, c.begun
 	}
 	if len(c.found) > 1 {
 		slices.SortStableFunc(c.found, func(a, b Match) int {
@@ -128,7 +143,9 @@ func (c *Scanner) sweep(text string) {
 				c.state = nil
 				return
 			}
-			a.follow(st, text, c.pos)
+			if c.machine.work += a.follow(st, text, c.pos); c.machine.spent() {
+				return
+			}
 			continue
 		case hitting:
 			for _, p := range st.hits {

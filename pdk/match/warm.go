@@ -39,7 +39,7 @@ func (a *automaton) explore(ways int) {
 	for before := range kinds {
 		reach(a.root(before))
 	}
-	for ; len(queue) > 0 && a.built < a.most; queue = queue[1:] {
+	for ; len(queue) > 0 && !a.full(); queue = queue[1:] {
 		for _, letter := range letters {
 			if ways--; ways < 0 {
 				return

@@ -12,7 +12,7 @@ import (
 // equal lists behave alike whatever their starts are.
 
 const (
-	maxWays   = 512 // that a scanner remembers, of a kilobyte each
+	maxWays   = 512 // that a scanner remembers, of a kilobyte and of 128 threads each
 	maxStarts = 16  // that the threads of a remembered list have
 )
 
@@ -39,6 +39,7 @@ const (
 // stride lets the finder make a step that is remembered, or a step that it then
 // remembers.
 func (f *finder) stride(m *machine, text string) {
+	m.work++
 	if f.at >= len(text) || text[f.at] >= utf8.RuneSelf {
 		f.leave()
 		f.step(m, text)
@@ -172,10 +173,10 @@ func (f *finder) intern(m *machine, before kind, starts []int) *way {
 	if w, ok := f.ways[string(key)]; ok {
 		return w
 	}
-	if m.room == 0 {
+	if m.room <= 0 {
 		return nil
 	}
-	m.room--
+	m.room -= 1 + len(f.read)/128
 	w := new(way)
 	for i, t := range f.read {
 		w.pcs = append(w.pcs, t.pc)
