@@ -60,9 +60,16 @@ func (s *Session) redact(ctx context.Context, texts []string) bool {
 
 // display calls one guard and holds its reply against the protocol.
 func (s *Session) display(ctx context.Context, t *tally, texts []string) ([]abi.Edit, error) {
-	if t.guard.native != nil && t.guard.native.clean(texts) {
-		t.verdict = VerdictAllow
-		return nil, nil
+	if t.guard.native != nil {
+		clean, err := t.guard.native.clean(texts)
+		if err != nil {
+			t.fail(err)
+			return nil, err
+		}
+		if clean {
+			t.verdict = VerdictAllow
+			return nil, nil
+		}
 	}
 	req := abi.CheckOutputRequest{Call: s.opts.Stamp(), Use: abi.UseDisplay, Texts: texts, Final: true}
 	began := s.chain.opts.Clock()

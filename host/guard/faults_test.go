@@ -3,7 +3,9 @@ package guard
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -238,5 +240,44 @@ func TestAnswerOverTheLimit(t *testing.T) {
 				t.Errorf("oversized %v, cut %v: %s", oversized, v.Cut, v.Decision)
 			}
 		})
+	}
+}
+
+// FAULTS P1: patterns that a guard declares run in the host and not in its
+// sandbox, and are bounded all the same. Every character of this text is the
+// beginning of a match of every one of them.
+func TestPatternsThatTakeTooLong(t *testing.T) {
+	g := Guard{Name: "slow", LookBehind: 4, Output: outputFunc(func(_ context.Context, q *abi.CheckOutputRequest) (*abi.CheckOutputReply, error) {
+		return &abi.CheckOutputReply{HoldFrom: len(q.Text)}, nil
+	})}
+	ends := ""
+	for i := range 60 {
+		ends += strconv.Itoa(i) + "x "
+		g.Patterns = append(g.Patterns, abi.Pattern{ID: strconv.Itoa(i), Expr: fmt.Sprintf(`(?s)(?:[a-z ].{1,%d}){20,24}%dx`, 20+i%7, i)})
+	}
+	text := strings.Repeat("hello this is some text\n", 100)
+	for _, tt := range []struct {
+		name    string
+		text    string
+		allow   bool
+		want    string
+		verdict string
+	}{
+		{"block", text, false, defaultSecretNotice, `"verdict":"error","reason_code":"fuel"`},
+		{"allow", text, true, text, `"verdict":"error","reason_code":"fuel"`},
+		{"in time", "$ 3 and 4 $", false, "$ 3 and 4 $", `"verdict":"allow"`},
+	} {
+		g.AllowOnError = tt.allow
+		released, v := run(t, must(New([]Guard{g}, Options{})), tt.text)
+		if got := strings.Join(released, ""); got != tt.want || !strings.Contains(string(v.Decision), tt.verdict) {
+			t.Errorf("%s: released %.90q, %s", tt.name, got, v.Decision)
+		}
+	}
+	s := must(New([]Guard{g}, Options{})).Session(SessionOptions{Stamp: stamp})
+	if got := s.Display(t.Context(), abi.Raw(strconv.Quote(text+ends))); string(got) != withheld {
+		t.Errorf("display: %.90q", got)
+	}
+	if got := s.Display(t.Context(), abi.Raw(`"$"`)); string(got) != `"$"` {
+		t.Errorf("display: %s", got)
 	}
 }

@@ -22,10 +22,26 @@ import (
 // So the host can give this answer itself, and calling the guard always has the
 // same result. With a state the guard is always called: what it remembers is its
 // own affair.
+//
+// No fuel is taken for it, so it has a bound of its own, without which a set
+// could keep the host's processors for as long as there is text.
 type native struct {
+	guard    string
 	set      *match.Set
 	scanners sync.Pool
 }
+
+// What one look may take, in steps of some nanoseconds: a twentieth of a second
+// or so, and four milliseconds for each KiB. The shipped patterns take a tenth
+// of the latter where texts are at their worst.
+const (
+	lookSteps        = 1 << 24
+	lookStepsPerByte = 1 << 10
+)
+
+// codeFuel is the code of a guard whose patterns take too much, as of one whose
+// hook does.
+const codeFuel = "fuel"
 
 func newNative(guard string, patterns []abi.Pattern) (*native, error) {
 	list := make([]match.Pattern, len(patterns))
@@ -39,35 +55,42 @@ func newNative(guard string, patterns []abi.Pattern) (*native, error) {
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "guard %s: patterns: %w", guard, err)
 	}
-	n := &native{set: set}
+	n := &native{guard: guard, set: set}
 	n.scanners.New = func() any { return set.Scanner() }
 	return n, nil
 }
 
 // open looks at text from offset from on and returns where it is undecided, and
 // whether the guard has nothing to say about what stands before that. The
-// matches are as a request has them, appended to list; both count from from.
-func (n *native) open(text string, from int, final bool, list []int) (open int, clean bool, matches []int) {
+// matches are as a request has them, appended to list; both count from from. The
+// error says that the guard fails: its patterns take too long.
+func (n *native) open(text string, from int, final bool, list []int) (open int, clean bool, matches []int, err error) {
 	s := n.scanners.Get().(*match.Scanner)
 	defer n.scanners.Put(s)
+	most := lookSteps + lookStepsPerByte*(len(text)-from)
+	s.Limit(most)
 	s.Reset(text, from)
 	found, open := s.Scan(text, final)
+	if s.Spent() {
+		return 0, false, list, fault.Coded(fault.Plugin, codeFuel, "plugin %s: %s: its patterns need more than %d steps for %d bytes of text",
+			n.guard, abi.HookCheckOutput, most, len(text)-from)
+	}
 	clean = true
 	for _, m := range found {
 		clean = clean && m.Start >= open
 		list = append(list, m.Pattern, m.Start-from, m.End-from)
 	}
-	return open - from, clean, list
+	return open - from, clean, list, nil
 }
 
 // clean returns whether no pattern matches in any of several whole texts.
-func (n *native) clean(texts []string) bool {
+func (n *native) clean(texts []string) (bool, error) {
 	for _, text := range texts {
-		if _, clean, _ := n.open(text, 0, true, nil); !clean {
-			return false
+		if _, clean, _, err := n.open(text, 0, true, nil); !clean {
+			return false, err
 		}
 	}
-	return true
+	return true, nil
 }
 
 // drive chooses how check_output is asked.

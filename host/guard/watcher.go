@@ -60,7 +60,10 @@ func (w *watcher) look(ctx context.Context, text string, final bool, m *merger) 
 // answer asks the guard, or answers for one that has nothing to say.
 func (w *watcher) answer(ctx context.Context, text string) (*abi.CheckOutputReply, error) {
 	if n := w.guard.native; n != nil && len(w.state) == 0 {
-		open, clean, matches := n.open(text, w.hold, w.req.Final, w.matches[:0])
+		open, clean, matches, err := n.open(text, w.hold, w.req.Final, w.matches[:0])
+		if err != nil {
+			return nil, err
+		}
 		w.matches = matches
 		if clean {
 			w.own.HoldFrom = open
