@@ -79,7 +79,7 @@ func bareSpecs(specs []plugin.Spec) []plugin.Spec {
 
 // Kept implements run.Engines.
 func (a *archive) Kept(ctx context.Context, generation string) (bool, error) {
-	if a.host.swaps.current.Load().id == generation {
+	if a.host.swaps.current.Load().has(generation) {
 		return true, nil
 	}
 	_, err := a.host.store.Get(ctx, generationPrefix+generation)
@@ -89,13 +89,19 @@ func (a *archive) Kept(ctx context.Context, generation string) (bool, error) {
 	return err == nil, err
 }
 
+// Begin implements run.Engines.
+func (a *archive) Begin(req *run.Request) (*run.Engine, string, func(), error) {
+	p, release := a.host.swaps.begin(req.Principal.Pseudonym, req.Variant)
+	if p == nil {
+		return nil, "", nil, errStopping
+	}
+	return p.engine, p.named, release, nil
+}
+
 // Engine implements run.Engines.
 func (a *archive) Engine(ctx context.Context, generation string) (*run.Engine, func(), error) {
 	if p, release := a.host.swaps.acquire(generation); p != nil {
 		return p.engine, release, nil
-	}
-	if generation == "" {
-		return nil, nil, errStopping
 	}
 	p, err := a.loaded.Get(ctx, generation, func() (*policy, error) {
 		return a.revive(context.WithoutCancel(ctx), generation)
@@ -116,11 +122,11 @@ func (a *archive) revive(ctx context.Context, generation string) (*policy, error
 	if err != nil {
 		return nil, err
 	}
-	p, err := load(ctx, a.host.runtime, d, nil)
+	p, err := loadOne(ctx, a.host.runtime, d, nil)
 	if err != nil {
 		return nil, fault.New(fault.Gone, "generation %s: %w", generation[:min(12, len(generation))], err)
 	}
-	if err := a.host.equip(ctx, p, a.host.swaps.current.Load()); err != nil {
+	if err := a.host.equipOne(ctx, p, a.host.swaps.current.Load()); err != nil {
 		p.generation.Retire()
 		return nil, err
 	}

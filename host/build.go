@@ -16,36 +16,76 @@ import (
 	"weir/host/tool"
 )
 
-// load makes the plugins and guards of a draft: all that needs no network. A
-// current policy whose plugins would be the same lends its own.
-func load(ctx context.Context, runtime *plugin.Runtime, d *draft, current *policy) (p *policy, err error) {
+// load makes the plugins and guards of a draft and its variants: all that needs
+// no network. A current policy whose plugins would be the same lends its own,
+// whatever it is called.
+func load(ctx context.Context, runtime *plugin.Runtime, d *draft, current *policy) (*policy, error) {
+	lenders := current.all()
+	p, err := loadOne(ctx, runtime, d, lenders)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range d.variants {
+		one, err := loadOne(ctx, runtime, v, append(lenders, p.all()...))
+		if err != nil {
+			p.discard(current)
+			return nil, ofVariant(v.variant, err)
+		}
+		p.variants = append(p.variants, one)
+	}
+	p.name()
+	return p, nil
+}
+
+func loadOne(ctx context.Context, runtime *plugin.Runtime, d *draft, lenders []*policy) (p *policy, err error) {
 	p = &policy{draft: d}
-	if current != nil && d.loadsAs(current.draft) {
-		p.generation = current.generation
+	i := slices.IndexFunc(lenders, func(other *policy) bool { return d.loadsAs(other.draft) })
+	if i >= 0 {
+		p.generation = lenders[i].generation
 	} else if p.generation, err = runtime.Build(ctx, d.policy); err != nil {
 		return nil, err
 	}
 	p.workflow = p.generation.Workflow()
 	if p.chain, err = chain(p.generation, d.cfg, d.cfg.Guards()); err != nil {
-		p.discard(current)
+		if i < 0 {
+			p.generation.Retire()
+		}
 		return nil, err
 	}
 	p.parts = partsOf(d, p.generation)
 	return p, nil
 }
 
-// discard frees a policy that never became current.
+// discard frees a policy that never became current, and its variants.
 func (p *policy) discard(current *policy) {
-	if current == nil || p.generation != current.generation {
-		p.generation.Retire()
+	for _, g := range p.generations() {
+		if !slices.Contains(current.generations(), g) {
+			g.Retire()
+		}
 	}
 }
 
-// equip gives a loaded policy the tools, the models and the engine.
+// equip gives a loaded policy and its variants the tools, the models and the
+// engines.
 func (h *Host) equip(ctx context.Context, p, current *policy) error {
-	p.tracer, p.log = h.tracer, h.log
-	if err := h.equipTools(ctx, p, current); err != nil {
+	if err := h.equipOne(ctx, p, current); err != nil {
 		return err
+	}
+	for _, v := range p.variants {
+		v.tools = p.tools // all that a variant can differ in is elsewhere
+		if err := h.equipOne(ctx, v, current); err != nil {
+			return ofVariant(v.draft.variant, err)
+		}
+	}
+	return nil
+}
+
+func (h *Host) equipOne(ctx context.Context, p, current *policy) error {
+	p.tracer, p.log = h.tracer, h.log
+	if p.tools.set == nil {
+		if err := h.equipTools(ctx, p, current); err != nil {
+			return err
+		}
 	}
 	m := p.cfg.Model
 	client, err := h.models.With(alias(m.Agent), alias(m.Guard))

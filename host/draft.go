@@ -2,9 +2,13 @@ package host
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"reflect"
 	"slices"
@@ -27,6 +31,10 @@ type draft struct {
 	prompts map[string]map[string]string // plugin, name, text
 	lock    *lock.File
 	notes   []string // what an operator should know of it
+
+	variant  *config.Variant // nil: the base
+	variants []*draft        // of the base, in agent.toml's order
+	whole    string          // identity of the base and its variants together; the base's where there are none
 }
 
 // newDraft reads what a configuration names and holds it against agent.lock.
@@ -38,8 +46,61 @@ func newDraft(cfg *config.Config) (*draft, error) {
 	return d, d.pin()
 }
 
+// readDraft reads the base, and the variants that somebody gets.
 func readDraft(cfg *config.Config) (*draft, error) {
-	d := &draft{cfg: cfg, prompts: map[string]map[string]string{}, notes: slices.Clone(cfg.Warnings)}
+	return readDrafts(cfg, func(v *config.Variant) bool { return v.Share > 0 })
+}
+
+func readDrafts(cfg *config.Config, wanted func(*config.Variant) bool) (*draft, error) {
+	d, err := readOne(cfg)
+	if err != nil {
+		return nil, err
+	}
+	d.notes = slices.Clone(cfg.Warnings)
+	for i := range cfg.Variants {
+		v := &cfg.Variants[i]
+		if !wanted(v) {
+			continue
+		}
+		one, err := readOne(v.Config)
+		if err != nil {
+			return nil, ofVariant(v, err)
+		}
+		one.variant = v
+		one.share(d)
+		d.variants = append(d.variants, one)
+	}
+	d.whole = d.identity()
+	return d, nil
+}
+
+// ofVariant says in which variant an error was found.
+func ofVariant(v *config.Variant, err error) error {
+	if v == nil || err == nil {
+		return err
+	}
+	return fault.New(fault.Of(err), "variant %s: %w", v.Name, err)
+}
+
+// identity is one of the base and its variants together: which policies there
+// are, and who gets them.
+func (d *draft) identity() string {
+	if len(d.variants) == 0 {
+		return d.id
+	}
+	sum := sha256.New()
+	_, _ = fmt.Fprintf(sum, "%s\n", d.id)
+	for _, v := range d.variants {
+		_, _ = fmt.Fprintf(sum, "%s %x %s\n", v.variant.Name, math.Float64bits(v.variant.Share), v.id)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// all are the base's draft and its variants'.
+func (d *draft) all() []*draft { return append([]*draft{d}, d.variants...) }
+
+func readOne(cfg *config.Config) (*draft, error) {
+	d := &draft{cfg: cfg, prompts: map[string]map[string]string{}, lock: &lock.File{}}
 	d.policy = plugin.Policy{Resolved: cfg.Policy(), Actions: cfg.DeclaredActions(), Workflow: cfg.Agent.Workflow}
 	for i := range cfg.Plugins.List {
 		spec, err := specOf(cfg, &cfg.Plugins.List[i])
@@ -123,27 +184,42 @@ func (d *draft) pin() error {
 	return nil
 }
 
-// digests is what agent.lock would say of the draft's modules and prompts.
+// digests is what agent.lock would say of the draft's modules and prompts, and
+// of those in which its variants differ.
 func (d *draft) digests() lock.File {
 	f := lock.File{Modules: map[string]string{}, Prompts: map[string]string{}, Tools: map[string]string{}}
-	for n := range d.policy.Plugins {
-		s := &d.policy.Plugins[n]
-		f.Modules[s.Name] = s.Digest() // as lock.Digest, which would read them all again
-	}
-	for name, p := range d.cfg.Prompts {
-		f.Prompts[name] = p.SHA256
+	for _, one := range d.all() {
+		pin := func(digests map[string]string, name, digest string) {
+			switch {
+			case one.variant == nil:
+				digests[name] = digest
+			case digests[name] != digest:
+				digests[one.variant.Pin(name)] = digest
+			}
+		}
+		for n := range one.policy.Plugins {
+			s := &one.policy.Plugins[n]
+			pin(f.Modules, s.Name, s.Digest()) // as lock.Digest, which would read them all again
+		}
+		for name, p := range one.cfg.Prompts {
+			pin(f.Prompts, name, p.SHA256)
+		}
 	}
 	return f
 }
 
-// share lets two drafts hold equal modules once: a draft is kept for as long as
+// share lets drafts hold equal modules once: a draft is kept for as long as
 // somebody may go back to it.
 func (d *draft) share(with *draft) {
-	for i := range d.policy.Plugins {
-		s := &d.policy.Plugins[i]
-		for _, other := range with.policy.Plugins {
-			if bytes.Equal(s.Wasm, other.Wasm) {
-				s.Wasm = other.Wasm
+	for _, one := range d.all() {
+		for i := range one.policy.Plugins {
+			s := &one.policy.Plugins[i]
+			for _, held := range with.all() {
+				for _, other := range held.policy.Plugins {
+					if bytes.Equal(s.Wasm, other.Wasm) {
+						s.Wasm = other.Wasm
+					}
+				}
 			}
 		}
 	}
@@ -158,18 +234,26 @@ func (d *draft) loadsAs(other *draft) bool {
 
 // same tells whether both drafts are the same in every respect.
 func (d *draft) same(other *draft) bool {
-	return d.loadsAs(other) && d.cfg.SHA256 == other.cfg.SHA256 && slices.Equal(d.notes, other.notes) &&
+	return d.whole == other.whole && slices.EqualFunc(d.all(), other.all(), (*draft).loadsAs) &&
+		d.cfg.SHA256 == other.cfg.SHA256 && slices.Equal(d.notes, other.notes) &&
 		maps.Equal(d.digests().Prompts, other.digests().Prompts) && maps.Equal(d.lock.Tools, other.lock.Tools)
 }
 
-// files lists what the draft's configuration was read from and what it names.
+// files lists what the draft's configuration was read from and what it names,
+// variants that nobody gets included: they are checked with it.
 func files(cfg *config.Config) []string {
 	list := []string{cfg.Path, cfg.Plugins.LockPath()}
-	for _, p := range cfg.Prompts {
-		list = append(list, p.Path)
+	add := func(cfg *config.Config) {
+		for _, p := range cfg.Prompts {
+			list = append(list, p.Path)
+		}
+		for _, p := range cfg.Plugins.List {
+			list = append(list, p.Module)
+		}
 	}
-	for _, p := range cfg.Plugins.List {
-		list = append(list, p.Module)
+	add(cfg)
+	for _, v := range cfg.Variants {
+		add(v.Config)
 	}
 	return list
 }

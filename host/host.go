@@ -230,9 +230,9 @@ func (h *Host) startPlugins(ctx context.Context, d *draft) (*policy, error) {
 		if h.swaps != nil {
 			return h.swaps.free(ctx)
 		}
-		return p.generation.Close(ctx)
+		return p.close(ctx)
 	})
-	h.log.Info("policy loaded", "generation", p.generation.Short(), "plugins", len(p.generation.Plugins()))
+	h.log.Info("policy loaded", "generation", p.generation.Short(), "plugins", len(p.generation.Plugins()), "variants", len(p.variants))
 	return p, nil
 }
 
@@ -409,6 +409,9 @@ func (h *Host) version() stream.Version {
 	}
 	if h.turn != nil {
 		v.ToolDNA = h.turn.ToolDNA()
+	}
+	for _, one := range p.variants {
+		v.Variants = append(v.Variants, stream.Variant{Name: one.named, Share: one.variant.Share, Generation: one.id})
 	}
 	for _, t := range p.tools.list {
 		v.ToolsExposed = append(v.ToolsExposed, t.Name)

@@ -111,23 +111,34 @@ func (h *Host) startKeeper(ctx context.Context, p *policy) error {
 // mayWait tells whether runs can wait for somebody, and so outlive their policy.
 func (h *Host) mayWait() bool { return h.executor != nil || h.turns() }
 
-// keep stores what a policy is made of where its runs may outlive it.
+// keep stores what a policy and its variants are made of where its runs may outlive it.
 func (h *Host) keep(ctx context.Context, d *draft) error {
 	if !h.mayWait() {
 		return nil
 	}
-	return h.archive.save(ctx, d)
+	for _, one := range d.all() {
+		if err := h.archive.save(ctx, one); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // replica is what a replica's lease says of it.
 type replica struct {
 	Generation string   `json:"generation"`
-	Draining   []string `json:"draining,omitempty"` // whose runs have not ended
+	Draining   []string `json:"draining,omitempty"` // and these: variants, and those whose runs have not ended
 }
 
 // lease is this replica's.
 func (h *Host) lease() []byte {
-	body, err := json.Marshal(replica{Generation: h.swaps.current.Load().id, Draining: h.swaps.old()})
+	current := h.swaps.current.Load()
+	r := replica{Generation: current.id}
+	for _, v := range current.variants {
+		r.Draining = append(r.Draining, v.id)
+	}
+	r.Draining = append(r.Draining, h.swaps.old()...)
+	body, err := json.Marshal(r)
 	if err != nil {
 		return []byte("{}")
 	}
@@ -140,7 +151,10 @@ func (h *Host) sweep(ctx context.Context) error {
 	if !h.mayWait() {
 		return nil
 	}
-	used := map[string]bool{h.swaps.current.Load().id: true}
+	used := map[string]bool{}
+	for _, one := range h.swaps.current.Load().all() {
+		used[one.id] = true
+	}
 	for _, prefix := range []string{run.ReplicaPrefix, run.OpenPrefix} {
 		keys, err := h.store.Keys(ctx, prefix)
 		if err != nil {

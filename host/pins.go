@@ -15,7 +15,7 @@ func Pins(opts Options) (*lock.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := readDraft(cfg)
+	d, err := readDrafts(cfg, func(*config.Variant) bool { return true })
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,9 @@ package host
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"weir/abi"
@@ -16,8 +18,10 @@ import (
 // does not change; a change of anything in it is another policy.
 type policy struct {
 	*draft
-	waiting  []string // keys of the draft's file that wait for a restart
-	unpinned []string // tools that agent.lock does not name
+	variants []*policy // of the base, in agent.toml's order; current together with it
+	named    string    // what its runs are called; empty: there are no variants
+	waiting  []string  // keys of the draft's file that wait for a restart
+	unpinned []string  // tools that agent.lock does not name
 	since    time.Time
 
 	generation *plugin.Generation
@@ -30,6 +34,37 @@ type policy struct {
 
 	tracer *telemetry.Tracer
 	log    *slog.Logger
+}
+
+// all are the base and its variants; none of nil.
+func (p *policy) all() []*policy {
+	if p == nil {
+		return nil
+	}
+	return append([]*policy{p}, p.variants...)
+}
+
+// generations are those of all, each once: two variants that do not differ have
+// one.
+func (p *policy) generations() (list []*plugin.Generation) {
+	for _, one := range p.all() {
+		if !slices.Contains(list, one.generation) {
+			list = append(list, one.generation)
+		}
+	}
+	return list
+}
+
+// has tells whether one of all is the generation.
+func (p *policy) has(generation string) bool { return p.find(generation) != nil }
+
+func (p *policy) find(generation string) *policy {
+	for _, one := range p.all() {
+		if one.id == generation {
+			return one
+		}
+	}
+	return nil
 }
 
 func (p *policy) Generation() string { return p.generation.ID() }
@@ -122,4 +157,24 @@ func (s sink) Finish(ctx context.Context) run.OutputVerdict {
 		out.Stop = &stop
 	}
 	return out
+}
+
+// closeChains closes the chains of all that have a generation.
+func (p *policy) closeChains(ctx context.Context, g *plugin.Generation) error {
+	var err error
+	for _, one := range p.all() {
+		if one.generation == g {
+			err = errors.Join(err, one.chain.Close(ctx))
+		}
+	}
+	return err
+}
+
+// close frees all that is loaded, and waits for it.
+func (p *policy) close(ctx context.Context) error {
+	var err error
+	for _, g := range p.generations() {
+		err = errors.Join(err, p.closeChains(ctx, g), g.Close(ctx))
+	}
+	return err
 }

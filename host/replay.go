@@ -70,30 +70,33 @@ func OpenTrial(ctx context.Context, opts TrialOptions) (t *Trial, err error) {
 	if t.policy, err = load(ctx, t.runtime, d, nil); err != nil {
 		return nil, errors.Join(err, t.runtime.Close(context.WithoutCancel(ctx)))
 	}
-	t.policy.log = logger
+	for _, p := range t.policy.all() {
+		p.log = logger
+	}
 	return t, nil
 }
 
 // Generation is the identity of what is tried.
 func (t *Trial) Generation() string { return t.policy.Generation() }
 
-// Replay folds n runs through the generation, atOnce at a time. See
-// [replay.All].
+// Replay folds n runs through the generation, each through the variant of its
+// own name if there is one, atOnce at a time. See [replay.All].
 func (t *Trial) Replay(ctx context.Context, n, atOnce int, read func(ctx context.Context, i int) (*run.Recorded, error), gate []replay.Rule) (*replay.Summary, error) {
-	target, end, err := target(t.policy)
+	target, end, err := targets(t.policy, func(p *policy, one *replay.Target) {
+		if declares(t.Config) { // whether people can be asked is known where the secret is
+			one.People, one.AsThen = newPeople(p.actions, nil), true
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	if declares(t.Config) { // whether people can be asked is known where the secret is
-		target.People, target.AsThen = newPeople(t.policy.actions, nil), true
-	}
 	return replay.All(ctx, target, n, atOnce, read, gate)
 }
 
 // Close frees the plugins.
 func (t *Trial) Close(ctx context.Context) error {
-	return errors.Join(t.policy.chain.Close(ctx), t.policy.generation.Close(ctx), t.runtime.Close(ctx))
+	return errors.Join(t.policy.close(ctx), t.runtime.Close(ctx))
 }
 
 func declares(cfg *config.Config) bool {
@@ -103,6 +106,32 @@ func declares(cfg *config.Config) bool {
 		}
 	}
 	return false
+}
+
+// targets is the base as runs are folded through it, and its variants. Each is
+// finished by what the caller knows of people.
+func targets(p *policy, finish func(*policy, *replay.Target)) (t replay.Target, end func(), err error) {
+	var ends []func()
+	end = func() {
+		for _, f := range ends {
+			f()
+		}
+	}
+	made := map[string]replay.Target{}
+	for _, one := range p.all() {
+		each, free, err := target(one)
+		if err != nil {
+			end()
+			return t, nil, ofVariant(one.variant, err)
+		}
+		finish(one, &each)
+		ends = append(ends, free)
+		made[one.named] = each
+	}
+	t = made[p.named]
+	delete(made, p.named)
+	t.Variants = made
+	return t, end, nil
 }
 
 // target is a policy as runs are folded through it: its enforcing guards with a
@@ -170,7 +199,8 @@ type check struct {
 }
 
 // try replays the runs of the last while through a policy that is not current
-// yet, within bounds.
+// yet, within bounds: each run through its own variant, and all of them through
+// every variant that is new. The summary is that of the first that does not pass.
 func (h *Host) try(ctx context.Context, p *policy, c check) (*replay.Summary, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, trialTime, fault.New(fault.Limit, "the replay took longer than %s", trialTime))
 	defer cancel()
@@ -178,19 +208,36 @@ func (h *Host) try(ctx context.Context, p *policy, c check) (*replay.Summary, er
 	if err != nil {
 		return nil, err
 	}
-	t, end, err := target(p)
+	t, end, err := targets(p, func(one *policy, t *replay.Target) {
+		if one.asks {
+			t.People = newPeople(one.actions, nil)
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	if p.asks {
-		t.People = newPeople(p.actions, nil)
-	}
-	return replay.All(ctx, t, len(listed), trialAtOnce, func(ctx context.Context, i int) (*run.Recorded, error) {
+	read := func(ctx context.Context, i int) (*run.Recorded, error) {
 		report, err := run.Inspect(ctx, logs{h.store}, listed[i].Run)
 		if err != nil {
 			return nil, err
 		}
 		return run.ReadRecorded(report)
-	}, c.gate)
+	}
+	summary, err := replay.All(ctx, t, len(listed), trialAtOnce, read, c.gate)
+	current := h.swaps.current.Load()
+	for _, v := range p.variants {
+		if err != nil || !summary.Passed() {
+			return summary, err
+		}
+		if current.has(v.id) {
+			continue // it has passed before
+		}
+		// Nobody has run it yet, and anybody may get it.
+		one, err := replay.All(ctx, t.Variants[v.named], len(listed), trialAtOnce, read, c.gate)
+		if err != nil || !one.Passed() {
+			return one, ofVariant(v.variant, err)
+		}
+	}
+	return summary, err
 }

@@ -65,7 +65,7 @@ type swaps struct {
 	busy     bool
 	queue    []*job
 	previous *draft // what rollback goes to; nil: nothing
-	held     string // the generation that was rolled back from
+	held     *draft // what was rolled back from; nil: nothing
 	last     attempt
 	failure  failure // the last one
 	count    int
@@ -106,19 +106,29 @@ func newSwaps(h *Host, p *policy) *swaps {
 	return s
 }
 
-// acquire returns the current policy, if it is this generation's ("": whatever
-// it is), and what to call when it is not used any more. Nil: it is another, or
-// the host has stopped.
+// begin returns the policy that a new run gets: its session's variant if there
+// is one of that name, else its user's. It is released like acquire's.
+func (s *swaps) begin(pseudonym, variant string) (*policy, func()) {
+	return s.take(func(current *policy) *policy { return current.choose(pseudonym, variant) })
+}
+
+// acquire returns the current policy of this generation and what to call when it
+// is not used any more. Nil: there is none, or the host has stopped.
 func (s *swaps) acquire(generation string) (*policy, func()) {
+	return s.take(func(current *policy) *policy { return current.find(generation) })
+}
+
+func (s *swaps) take(choose func(*policy) *policy) (*policy, func()) {
 	for {
-		p := s.current.Load()
-		if generation != "" && generation != p.id {
+		current := s.current.Load()
+		p := choose(current)
+		if p == nil {
 			return nil, nil
 		}
 		if release := p.generation.Acquire(); release != nil {
 			return p, release
 		}
-		if s.current.Load() == p { // freed and not replaced: the host has stopped
+		if s.current.Load() == current { // freed and not replaced: the host has stopped
 			return nil, nil
 		}
 	}
@@ -243,7 +253,7 @@ func (s *swaps) reload(trigger string, j *job) (string, error) {
 		return OutcomeFailed, err
 	}
 	s.attempt(d.id, trigger)
-	if s.holds(d.id) && trigger == TriggerFile {
+	if s.holds(d.whole) && trigger == TriggerFile {
 		s.host.log.Warn("the files say what was rolled back from; `weir admin reload` brings it back", "generation", d.id[:12])
 		return OutcomeHeld, nil
 	}
@@ -268,7 +278,7 @@ func (s *swaps) rollback(trigger string) (string, error) {
 	outcome, err := s.swap(d, nil, trigger, nil, nil)
 	if err == nil {
 		s.mu.Lock()
-		s.held = current.id
+		s.held = current.draft
 		s.mu.Unlock()
 	}
 	return outcome, err
@@ -280,15 +290,15 @@ func (s *swaps) attempt(generation, trigger string) {
 	s.last = attempt{generation: generation, trigger: trigger, at: time.Now()}
 }
 
-// holds tells whether a generation is the one that was rolled back from. Once
-// the files say something else it is forgotten.
-func (s *swaps) holds(id string) bool {
+// holds tells whether this is what was rolled back from. Once the files say
+// something else it is forgotten.
+func (s *swaps) holds(whole string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.held != id {
-		s.held = ""
+	if s.held != nil && s.held.whole != whole {
+		s.held = nil
 	}
-	return s.held != ""
+	return s.held != nil
 }
 
 // swap builds the policy of a draft aside and makes it current.
@@ -314,13 +324,13 @@ func (s *swaps) swap(d *draft, waiting []string, trigger string, previous *draft
 	}
 	next.waiting, next.since = waiting, current.since
 	outcome := OutcomeUnchanged
-	if next.id != current.id {
+	if next.whole != current.whole {
 		outcome, next.since = OutcomeSwapped, time.Now()
 	}
 	s.mu.Lock()
 	s.current.Store(next)
 	if outcome == OutcomeSwapped {
-		s.previous, s.held = previous, ""
+		s.previous, s.held = previous, nil
 		s.count++
 	}
 	s.mu.Unlock()
@@ -339,22 +349,26 @@ func (s *swaps) pass(next *policy, j *job) error {
 	if summary.Passed() {
 		return nil
 	}
-	return fault.New(fault.Conflict, "generation %s does not pass the gate: %s", next.generation.Short(), summary.Failed())
+	return fault.New(fault.Conflict, "generation %s does not pass the gate: %s", summary.Generation[:12], summary.Failed())
 }
 
-// drain frees the plugins of the old policy when its last run has ended.
+// drain frees the plugins of the old policies, each when its last run has ended.
 func (s *swaps) drain(old, next *policy) {
-	if old.generation == next.generation {
-		return
+	for _, g := range old.generations() {
+		if !slices.Contains(next.generations(), g) {
+			s.drainOne(old, g)
+		}
 	}
-	g := old.generation
+}
+
+func (s *swaps) drainOne(old *policy, g *plugin.Generation) {
 	s.mu.Lock()
 	s.draining = append(s.draining, g)
 	s.mu.Unlock()
 	g.Retire()
 	s.drains.Go(func() {
 		// Guards in monitor mode may keep it longer than its runs do.
-		defer context.AfterFunc(s.life, func() { _ = old.chain.Close(context.Background()) })()
+		defer context.AfterFunc(s.life, func() { _ = old.closeChains(context.Background(), g) })()
 		<-g.Freed()
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -362,7 +376,7 @@ func (s *swaps) drain(old, next *policy) {
 	})
 }
 
-// old are the generations that runs still use.
+// old are the generations that runs still use and that are not current.
 func (s *swaps) old() (ids []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -403,7 +417,7 @@ func (s *swaps) quit() {
 func (s *swaps) free(ctx context.Context) error {
 	s.quit()
 	p := s.current.Load()
-	err := errors.Join(p.chain.Close(ctx), p.generation.Close(ctx))
+	err := p.close(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

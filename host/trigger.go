@@ -133,13 +133,20 @@ func (s *swaps) status() admin.Status {
 			ConfigPath: p.cfg.Path, ConfigSHA256: p.cfg.SHA256, Plugins: plugins(p)},
 		Wanted: admin.Wanted{Generation: s.last.generation, Trigger: s.last.trigger, At: s.last.at.UTC()},
 		InSync: s.last.generation == p.id && !s.last.failed, Building: s.busy,
-		Held: s.held, Swaps: s.count, Restart: p.waiting, Warnings: append(p.notes[:len(p.notes):len(p.notes)], p.unpinned...),
+		Swaps: s.count, Restart: p.waiting, Warnings: append(p.notes[:len(p.notes):len(p.notes)], p.unpinned...),
 	}
 	if s.failure.text != "" {
 		out.LastError = &admin.Failure{Trigger: s.failure.trigger, At: s.failure.at.UTC(), Text: s.failure.text}
 	}
 	if s.previous != nil {
 		out.Previous = s.previous.id
+	}
+	if s.held != nil {
+		out.Held = s.held.id
+	}
+	for _, v := range p.variants {
+		out.Active.Variants = append(out.Active.Variants, admin.Variant{Name: v.named, Share: v.variant.Share,
+			Generation: v.id, Runs: v.generation.Users(), Plugins: plugins(v)})
 	}
 	for _, g := range s.draining {
 		out.Draining = append(out.Draining, admin.Draining{Generation: g.ID(), Runs: g.Users()})

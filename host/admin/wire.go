@@ -41,6 +41,17 @@ type Active struct {
 	ConfigPath   string    `json:"config_path"`
 	ConfigSHA256 string    `json:"config_sha256"`
 	Plugins      []Plugin  `json:"plugins"`
+	Variants     []Variant `json:"variants,omitempty"`
+}
+
+// Variant is what a share of the users gets in place of the active policy. Its
+// plugins are all that it runs.
+type Variant struct {
+	Name       string   `json:"name"`
+	Share      float64  `json:"share"`
+	Generation string   `json:"generation"`
+	Runs       int      `json:"runs"`
+	Plugins    []Plugin `json:"plugins"`
 }
 
 // Plugin is one module of a policy.

@@ -207,12 +207,14 @@ func (w *World) ReadFile(t testing.TB, name string) string {
 // Answer is what a client saw of one run.
 type Answer struct {
 	Generations []string // every one that the response names, each once
+	Variant     string   // that the metadata name; empty: none
 	Text        string
 	Raw         string
 }
 
 var (
 	generation = regexp.MustCompile(`"generation":"([0-9a-f]{64})"`)
+	assigned   = regexp.MustCompile(`"generation":"[0-9a-f]{64}","variant":"([a-z0-9-]+)"`)
 	piece      = regexp.MustCompile(`(?m)^data: \{"value":"([^"]*)"\}$`)
 )
 
@@ -223,12 +225,17 @@ func (w *World) Ask(ctx context.Context, question string) (Answer, error) {
 
 // AskAll sends a whole request body.
 func (w *World) AskAll(ctx context.Context, body string) (Answer, error) {
+	return w.AskAs(ctx, "someone", body)
+}
+
+// AskAs is AskAll of a user of that id.
+func (w *World) AskAs(ctx context.Context, user, body string) (Answer, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL+"/v1/workflow/full", strings.NewReader(body))
 	if err != nil {
 		return Answer{}, err
 	}
 	req.Header.Set("Authorization", "Bearer "+ServiceKey)
-	req.Header.Set("x-authenticated-user-id", "someone")
+	req.Header.Set("x-authenticated-user-id", user)
 	resp, err := w.client.Do(req)
 	if err != nil {
 		return Answer{}, err
@@ -248,6 +255,9 @@ func (w *World) AskAll(ctx context.Context, body string) (Answer, error) {
 			seen[m[1]] = true
 			a.Generations = append(a.Generations, m[1])
 		}
+	}
+	if m := assigned.FindStringSubmatch(a.Raw); m != nil {
+		a.Variant = m[1]
 	}
 	for _, m := range piece.FindAllStringSubmatch(a.Raw, -1) {
 		a.Text += m[1]

@@ -66,6 +66,11 @@ type quietDesk struct{ *desk }
 
 func (quietDesk) Declared() []Tool { return nil }
 
+func (c *caller) Begin(*Request) (*Engine, string, func(), error) {
+	e, release, err := c.Engine(context.Background(), "")
+	return e, "", release, err
+}
+
 func (c *caller) Engine(context.Context, string) (*Engine, func(), error) {
 	var policy Policy = c.world
 	if c.guards != nil {

@@ -46,9 +46,13 @@ type Keeper struct {
 
 // Engines are the engines of all generations that a run may have begun with.
 type Engines interface {
-	// Engine returns the engine of a generation, "" for the current one, and
-	// what to call when it is not needed any more. Gone means that what the
-	// generation was made of does not exist any more.
+	// Begin returns the engine that a request gets, what its variant is called,
+	// "" where there are none, and what to call when the engine is not needed
+	// any more.
+	Begin(req *Request) (engine *Engine, variant string, release func(), err error)
+	// Engine returns the engine of a generation, and what to call when it is not
+	// needed any more. Gone means that what the generation was made of does not
+	// exist any more.
 	Engine(ctx context.Context, generation string) (*Engine, func(), error)
 	// Kept reports whether Engine would find the generation.
 	Kept(ctx context.Context, generation string) (bool, error)
@@ -229,16 +233,18 @@ func (k *Keeper) room(user string) bool {
 	return len(k.waiting) < k.opts.MaxPending && own < k.opts.MaxPerUser
 }
 
-// Run begins a run with the current policy. It returns when the run has ended
-// or waits for a person; over is called once, when nothing more is shown to
-// out, which is then or after any number of further questions.
+// Run begins a run with the current policy, or that of the user's variant. It
+// returns when the run has ended or waits for a person; over is called once, when
+// nothing more is shown to out, which is then or after any number of further
+// questions.
 func (k *Keeper) Run(ctx context.Context, req Request, out Observer, over func()) {
-	engine, release, err := k.engines.Engine(ctx, "")
+	engine, variant, release, err := k.engines.Begin(&req)
 	if err != nil {
 		k.opts.Logger.Error("no run can begin", "run", req.RunID, "error", err)
 		over()
 		return
 	}
+	req.Variant = variant
 	o := engine.Run(ctx, req, out)
 	release()
 	k.settle(ctx, req.RunID, o, out, over)

@@ -307,6 +307,7 @@ type Info struct {
 	TraceID    string // 32 hex digits, empty without a tracer
 	RequestID  string
 	Generation string
+	Variant    string // empty: there are none
 }
 
 // Interaction is a question to a person, and who may answer it until when.

@@ -87,6 +87,7 @@ type startedPayload struct {
 	StepID      string   `json:"step_id"`
 	TraceID     string   `json:"trace_id,omitempty"`
 	Generation  string   `json:"generation"`
+	Variant     string   `json:"variant,omitempty"` // empty: there were none
 	Contract    string   `json:"contract"`
 	Call        abi.Call `json:"call"` // clock and seed of the guards' calls
 

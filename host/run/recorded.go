@@ -15,6 +15,7 @@ import (
 type Recorded struct {
 	Run        string
 	Generation string
+	Variant    string // empty: there were none
 	Contract   string
 	Caller     bool // it performed the tools
 	Started    time.Time
@@ -44,7 +45,7 @@ type Question struct {
 
 // ReadRecorded reads a report. Payloads that are not kept are left out.
 func ReadRecorded(report *Report) (*Recorded, error) {
-	out := &Recorded{Run: report.Run, Generation: report.Generation, Steps: map[string]Step{}}
+	out := &Recorded{Run: report.Run, Generation: report.Generation, Variant: report.Variant, Steps: map[string]Step{}}
 	for i := range report.Entries {
 		e := &report.Entries[i]
 		if len(e.Content) == 0 {

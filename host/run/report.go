@@ -12,7 +12,8 @@ import (
 type Report struct {
 	Run        string      `json:"run"`
 	Generation string      `json:"generation"`
-	State      State       `json:"state"` // of its last record
+	Variant    string      `json:"variant,omitempty"` // empty: there were none
+	State      State       `json:"state"`             // of its last record
 	Position   int64       `json:"position"`
 	Chain      string      `json:"chain"` // digest of the last header
 	Entries    []LogRecord `json:"records,omitempty"`
@@ -52,6 +53,10 @@ func Inspect(ctx context.Context, log Log, run string) (*Report, error) {
 			return nil, err
 		}
 		r.Entries = append(r.Entries, rec)
+	}
+	var started startedPayload
+	if json.Unmarshal(r.Entries[0].Content, &started) == nil { // not kept: not known
+		r.Variant = started.Variant
 	}
 	return r, nil
 }

@@ -32,6 +32,9 @@ type Request struct {
 	RunID           string // UUIDv4, chosen by the contract, never used twice
 	Turns           []abi.Turn
 	Traceparent     string // W3C, as it came; empty without one
+	// Variant is the one in which the request's session has begun, which it
+	// keeps while there is one of that name. Empty: the pseudonym decides.
+	Variant string
 	// Caller says that the caller performs the tools; nil: the host does.
 	Caller *Caller
 }

@@ -214,8 +214,8 @@ func (e *Engine) revive(ctx context.Context, p *past, policy Policy, j *journal,
 	r := &run{Engine: e, policy: policy, state: AwaitingApproval, stamped: s.Call, given: p.given,
 		before: time.Duration(p.parked.ElapsedMS) * time.Millisecond, budgetTold: p.parked.Told,
 		req: Request{Principal: Principal{UserID: s.Principal, Pseudonym: s.Pseudonym, Roles: s.Roles},
-			RequestID: s.RequestID, RequestIDSource: s.Source, Contract: s.Contract, RunID: j.run, Turns: p.turns, Caller: s.Caller.caller()},
-		info: Info{RunID: j.run, StepID: s.StepID, TraceID: s.TraceID, RequestID: s.RequestID, Generation: s.Generation},
+			RequestID: s.RequestID, RequestIDSource: s.Source, Contract: s.Contract, Variant: s.Variant, RunID: j.run, Turns: p.turns, Caller: s.Caller.caller()},
+		info: Info{RunID: j.run, StepID: s.StepID, TraceID: s.TraceID, RequestID: s.RequestID, Generation: s.Generation, Variant: s.Variant},
 	}
 	r.known, r.unsettled = true, p.sent
 	r.open(ctx, s.Traceparent)

@@ -197,13 +197,13 @@ func (e *Engine) begin(ctx context.Context, req Request, policy Policy, out Obse
 	r := &run{Engine: e, req: req, policy: policy, state: Received, stamped: e.stamp()}
 	ctx = r.open(ctx, req.Traceparent)
 	r.info = Info{RunID: req.RunID, StepID: e.opts.NewID(), TraceID: telemetry.TraceID(ctx),
-		RequestID: req.RequestID, Generation: policy.Generation()}
+		RequestID: req.RequestID, Generation: policy.Generation(), Variant: req.Variant}
 	j := &journal{run: req.RunID, generation: policy.Generation(), epoch: 1, now: e.opts.Now, digests: e.opts.Digests, reached: e.opts.Reached}
 	r.equip(out, j)
 	r.out.record(RecordRunStarted, startedPayload{
 		Principal: req.Principal.UserID, Pseudonym: req.Principal.Pseudonym, Roles: req.Principal.Roles,
 		RequestID: req.RequestID, Source: req.RequestIDSource, Traceparent: telemetry.Traceparent(ctx),
-		StepID: r.info.StepID, TraceID: r.info.TraceID, Generation: policy.Generation(), Contract: req.Contract,
+		StepID: r.info.StepID, TraceID: r.info.TraceID, Generation: policy.Generation(), Variant: req.Variant, Contract: req.Contract,
 		Call: r.stamped, Caller: recordedCaller(req.Caller),
 	}, true)
 	r.out.record(RecordRequest, requestPayload{Turns: req.Turns}, false)
@@ -215,7 +215,7 @@ func (r *run) open(ctx context.Context, traceparent string) context.Context {
 	ctx, r.span = r.opts.Tracer.StartRun(ctx, telemetry.RunStart{
 		Contract: r.req.Contract, Name: r.opts.Name, RequestID: r.req.RequestID, RequestIDSource: r.req.RequestIDSource, RunID: r.req.RunID,
 		Roles: r.req.Principal.Roles, Pseudonym: r.req.Principal.Pseudonym,
-		Generation: r.policy.Generation(), Traceparent: traceparent, Before: r.before,
+		Generation: r.policy.Generation(), Variant: r.req.Variant, Traceparent: traceparent, Before: r.before,
 	})
 	r.client, r.leave = context.WithCancelCause(context.WithoutCancel(ctx))
 	r.ctx, r.cancel = context.WithCancelCause(r.client)

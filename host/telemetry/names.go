@@ -82,6 +82,7 @@ const (
 	AttrRoles           = "enduser.roles"
 	AttrPseudonym       = "enduser.pseudonym"
 	AttrGeneration      = "weir.generation"
+	AttrVariant         = "weir.variant"
 	AttrInputValue      = "input.value"
 	AttrInputSHA256     = "input.sha256"
 	AttrInputLength     = "input.length"
@@ -271,6 +272,7 @@ func Names() []Name {
 		{OfAttribute, AttrRoles, "", ConventionContract, "root span: the caller's roles, joined by commas"},
 		{OfAttribute, AttrPseudonym, "", ConventionContract, "root span: only with OTEL_TRACE_USER_ID"},
 		{OfAttribute, AttrGeneration, "", ConventionWeir, "root span: the policy's generation"},
+		{OfAttribute, AttrVariant, "", ConventionWeir, "root span and metrics of runs: the variant of agent.toml, or base; without variants the attribute is not there"},
 		{OfAttribute, AttrInputValue, "", ConventionContract, "root span: the question, redacted, once it passed; MCP spans: redacted arguments"},
 		{OfAttribute, AttrInputSHA256, "", ConventionContract, "root span: digest of a blocked question"},
 		{OfAttribute, AttrInputLength, unitCharacters, ConventionContract, "root span: length of a blocked question"},

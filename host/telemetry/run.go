@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,6 +29,7 @@ type RunStart struct {
 	RequestID       string
 	RequestIDSource string // gateway or generated
 	Generation      string
+	Variant         string // empty: there are none
 	Roles           []string
 	Pseudonym       string        // shown only with Options.CapturePseudonym
 	Traceparent     string        // W3C; ignored when empty or malformed
@@ -39,6 +41,7 @@ type RunStart struct {
 type RunSpan struct {
 	span
 	contract string
+	variant  string
 	began    time.Time
 
 	mu        sync.Mutex
@@ -69,6 +72,9 @@ func (t *Tracer) StartRun(ctx context.Context, start RunStart) (context.Context,
 		attribute.String(AttrOpenInferenceKind, KindAgent),
 		attribute.String(AttrGenAIOperation, OperationInvokeAgent),
 	}
+	if start.Variant != "" {
+		attrs = append(attrs, attribute.String(AttrVariant, start.Variant))
+	}
 	if t.opts.Agent != "" {
 		attrs = append(attrs, attribute.String(AttrGenAIAgentName, t.opts.Agent))
 	}
@@ -81,7 +87,7 @@ func (t *Tracer) StartRun(ctx context.Context, start RunStart) (context.Context,
 	}
 	began := time.Now()
 	ctx, s := t.start(ctx, start.Name, trace.SpanKindServer, attrs...)
-	r := &RunSpan{span: s, contract: start.Contract, began: began.Add(-start.Before)}
+	r := &RunSpan{span: s, contract: start.Contract, variant: start.Variant, began: began.Add(-start.Before)}
 	return context.WithValue(ctx, runKey{}, r), r
 }
 
@@ -124,7 +130,7 @@ func (s *RunSpan) Released(text string) {
 	defer s.mu.Unlock()
 	if !s.shown && !s.firstText.IsZero() {
 		s.shown = true
-		record(s.t.metrics.firstToken, time.Since(s.firstText), with(attribute.String(AttrContract, code(s.contract))))
+		record(s.t.metrics.firstToken, time.Since(s.firstText), with(s.kind()...))
 	}
 	if !s.t.opts.CaptureContent || !s.t.tracing {
 		return
@@ -162,11 +168,20 @@ func (s *RunSpan) count(state, failure string) {
 	if state == StateAwaiting {
 		return
 	}
-	m, contract := s.t.metrics, attribute.String(AttrContract, code(s.contract))
-	attrs := with(contract, attribute.String(AttrState, state))
+	m, kind := s.t.metrics, s.kind()
+	attrs := with(append(kind, attribute.String(AttrState, state))...)
 	count(m.runs, attrs)
 	record(m.runTime, time.Since(s.began), attrs)
 	if state == StateFailed {
-		count(m.runErrors, with(contract, attribute.String(AttrErrorType, code(failure))))
+		count(m.runErrors, with(append(kind, attribute.String(AttrErrorType, code(failure)))...))
 	}
+}
+
+// kind is what every metric of a run says of it.
+func (s *RunSpan) kind() []attribute.KeyValue {
+	kind := []attribute.KeyValue{attribute.String(AttrContract, code(s.contract))}
+	if s.variant != "" {
+		kind = append(kind, attribute.String(AttrVariant, s.variant))
+	}
+	return slices.Clip(kind)
 }

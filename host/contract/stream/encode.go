@@ -46,6 +46,9 @@ func appendProvided(b []byte, p *provided) []byte {
 	b = appendPair(b, `,"request_id":`, p.RequestID)
 	b = appendPair(b, `,"agent_runtime":`, Runtime)
 	b = appendPair(b, `,"generation":`, p.Generation)
+	if p.Variant != "" {
+		b = appendPair(b, `,"variant":`, p.Variant)
+	}
 	return append(b, "}}"...)
 }
 

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"slices"
+	"strconv"
 
 	"weir/abi/strictjson"
 )
@@ -26,7 +27,15 @@ type Version struct {
 	GuardrailsPromptSHA256 string
 	ToolsExposed           []string // in any order
 	Generation             string
-	ToolDNA                string // of the tools that callers perform; empty: nobody does
+	Variants               []Variant // in agent.toml's order
+	ToolDNA                string    // of the tools that callers perform; empty: nobody does
+}
+
+// Variant is what a share of the users gets.
+type Variant struct {
+	Name       string
+	Share      float64
+	Generation string
 }
 
 // encode returns the JSON, its members in the contract's order.
@@ -64,8 +73,26 @@ func (v Version) encode() []byte {
 		b = strictjson.AppendString(b, name)
 	}
 	b = appendPair(append(b, ']'), `,"generation":`, v.Generation)
+	b = appendVariants(b, v.Variants)
 	if v.ToolDNA != "" {
 		b = appendPair(b, `,"tool_dna_hash":`, v.ToolDNA)
 	}
 	return append(b, '}')
+}
+
+// appendVariants writes the member variants, if there are any.
+func appendVariants(b []byte, list []Variant) []byte {
+	if len(list) == 0 {
+		return b
+	}
+	for i, v := range list {
+		before := `},`
+		if i == 0 {
+			before = `,"variants":[`
+		}
+		b = appendPair(append(b, before...), `{"name":`, v.Name)
+		b = strconv.AppendFloat(append(b, `,"share":`...), v.Share, 'f', -1, 64)
+		b = appendPair(b, `,"generation":`, v.Generation)
+	}
+	return append(b, "}]"...)
 }

@@ -29,10 +29,11 @@ type provided struct {
 	RunID      string
 	RequestID  string
 	Generation string
+	Variant    string // empty: there are none
 }
 
 func providedBy(info run.Info) *provided {
-	return &provided{TraceID: info.TraceID, RunID: info.RunID, RequestID: info.RequestID, Generation: info.Generation}
+	return &provided{TraceID: info.TraceID, RunID: info.RunID, RequestID: info.RequestID, Generation: info.Generation, Variant: info.Variant}
 }
 
 // typeOf maps the engine's steps to the wire's types.

@@ -24,6 +24,7 @@ type saved struct {
 	Interaction string     `json:"interaction,omitempty"` // that was told
 	Text        string     `json:"text,omitempty"`        // released since the question
 	Policy      string     `json:"policy,omitempty"`      // the run's generation
+	Variant     string     `json:"variant,omitempty"`     // the session's
 	Task        int        `json:"task"`
 	Round       int        `json:"round"`
 }
@@ -53,7 +54,7 @@ func (h *Handler) keep(ctx context.Context, s *session) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	names := lasting(s.names)
-	v := saved{Names: names, Reply: s.reply, Task: s.task, Round: s.round}
+	v := saved{Names: names, Reply: s.reply, Variant: s.variant, Task: s.task, Round: s.round}
 	if s.run != nil {
 		now, _ := s.run.look()
 		v.Run, v.Text, v.Policy = s.run.id, now.text, now.policy
@@ -128,13 +129,13 @@ func (h *Handler) read(ctx context.Context, scope, id string) *saved {
 // attach goes on with the run that waits in a session, and tells whether it
 // does: one that does not wait here any more is one that nobody knows.
 func (h *Handler) attach(s *session, v *saved) bool {
-	s.names, s.reply, s.turns, s.task, s.round = v.Names, v.Reply, v.Turns, v.Task, v.Round
+	s.names, s.reply, s.turns, s.variant, s.task, s.round = v.Names, v.Reply, v.Turns, v.Variant, v.Task, v.Round
 	if v.Run == "" {
 		return true
 	}
 	o := newOngoing(v.Run)
 	o.text.WriteString(v.Text)
-	o.toldText, o.policy = len(v.Text), v.Policy
+	o.toldText, o.policy, o.variant = len(v.Text), v.Policy, v.Variant
 	i, err := h.deps.Runner.Attach(s.lives(), s.user, v.Run, o, o.over)
 	if err != nil {
 		s.cancel(err)

@@ -20,6 +20,7 @@ type ongoing struct {
 	ended    bool
 	isOver   bool
 	policy   string        // generation of the policy
+	variant  string        // of agent.toml; empty: there are none
 	changed  chan struct{} // closed and replaced at each change
 }
 
@@ -33,6 +34,7 @@ type outcome struct {
 	failed  bool
 	failure run.Failure
 	policy  string // generation of the run's policy
+	variant string
 	text    string // released since the question
 	fresh   string // of it, what no reply has had
 }
@@ -44,7 +46,7 @@ func (o *ongoing) look() (outcome, <-chan struct{}) {
 	defer o.mu.Unlock()
 	text := o.text.String()
 	return outcome{pending: o.pending, over: o.isOver, ended: o.ended, failed: o.failed, failure: o.failure,
-		policy: o.policy, text: text, fresh: text[o.toldText:]}, o.changed
+		policy: o.policy, variant: o.variant, text: text, fresh: text[o.toldText:]}, o.changed
 }
 
 // tell marks the text so far as told.
@@ -76,7 +78,9 @@ func (o *ongoing) change(f func()) {
 }
 
 // Started implements run.Observer, and so do the next ones.
-func (o *ongoing) Started(i run.Info) { o.change(func() { o.policy = i.Generation }) }
+func (o *ongoing) Started(i run.Info) {
+	o.change(func() { o.policy, o.variant = i.Generation, i.Variant })
+}
 
 // Step is not shown: the caller knows what it performs.
 func (o *ongoing) Step(run.Step) {}

@@ -30,6 +30,7 @@ type reply struct {
 
 	session, id string
 	policy      string // generation of the run's policy
+	variant     string
 	task, round int
 }
 
@@ -38,7 +39,10 @@ type reply struct {
 func (s *session) settle(now outcome, id string) *reply {
 	s.round++
 	s.reply = id
-	r := &reply{session: s.id, id: id, policy: now.policy, task: s.task, round: s.round}
+	if now.variant != "" {
+		s.variant = now.variant
+	}
+	r := &reply{session: s.id, id: id, policy: now.policy, variant: now.variant, task: s.task, round: s.round}
 	switch {
 	case now.pending != nil:
 		s.told = true
@@ -241,7 +245,7 @@ func (h *Handler) appendMetadata(b []byte, r *reply) []byte {
 	b = append(b, `,"metadata":{"agent_name":`...)
 	b = strictjson.AppendString(b, h.opts.Name)
 	for _, m := range [][2]string{{"name", h.opts.Name}, {"version", h.opts.Version}, {"model", h.opts.Model},
-		{"session_id", r.session}, {"reply_id", r.id}, {"generation", r.policy}, {"tool_dna_hash", h.dna}} {
+		{"session_id", r.session}, {"reply_id", r.id}, {"generation", r.policy}, {"variant", r.variant}, {"tool_dna_hash", h.dna}} {
 		if m[1] != "" {
 			b = strictjson.AppendString(append(b, `,"`+m[0]+`":`...), m[1])
 		}

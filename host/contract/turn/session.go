@@ -34,8 +34,10 @@ type session struct {
 	turns []abi.Turn // the conversation; while a run is there, its question is the last
 	run   *ongoing   // nil: the last one has ended, and its end was told
 	told  bool       // what the run waits for was told
-	task  int        // user turns so far
-	round int        // replies to the latest
+	// variant is the one in which it has begun, which it keeps; empty: none yet.
+	variant string
+	task    int // user turns so far
+	round   int // replies to the latest
 }
 
 var errForgotten = fault.Coded(fault.Gone, "session_gone", "nobody continues the session")

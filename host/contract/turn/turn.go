@@ -277,7 +277,7 @@ func (h *Handler) begin(s *session, c Caller, q *request) error {
 		return err
 	}
 	req := c.Request
-	req.Contract, req.RunID, req.Turns = Name, h.opts.NewID(), turns
+	req.Contract, req.RunID, req.Turns, req.Variant = Name, h.opts.NewID(), turns, s.variant
 	req.Caller = &run.Caller{Tools: h.opts.Tools, Past: past}
 	ctx := s.lives()
 	h.goesOn(s)

@@ -37,6 +37,9 @@ type Target struct {
 	AsThen bool
 	// Options are the engine's; clock, seed, ids, log and tracer are not used.
 	Options run.Options
+	// Variants are the targets of runs that were recorded in a variant of that
+	// name; the others, and those of a name that is not here, have this one.
+	Variants map[string]Target
 	// Timeout bounds one run, 30 s by default.
 	Timeout time.Duration
 }
@@ -45,7 +48,7 @@ type Target struct {
 // that ctx ended; whatever is wrong with the recording is in the result.
 func Run(ctx context.Context, target Target, rec *run.Recorded) (*Result, error) {
 	began := time.Now()
-	result := &Result{Run: rec.Run, Generation: rec.Generation, Contract: rec.Contract, Started: rec.Started, State: string(rec.State)}
+	result := &Result{Run: rec.Run, Generation: rec.Generation, Variant: rec.Variant, Contract: rec.Contract, Started: rec.Started, State: string(rec.State)}
 	if reason := unusable(rec); reason != "" {
 		result.Status, result.Reason = StatusSkipped, reason
 		return result, nil

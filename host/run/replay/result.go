@@ -91,6 +91,7 @@ const (
 type Result struct {
 	Run        string       `json:"run"`
 	Generation string       `json:"generation"` // that it was recorded with
+	Variant    string       `json:"variant,omitempty"`
 	Contract   string       `json:"contract,omitempty"`
 	Started    time.Time    `json:"started,omitzero"`
 	State      string       `json:"state"`

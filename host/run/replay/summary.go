@@ -65,7 +65,7 @@ func (s *Summary) Coverage() float64 {
 	return float64(s.Answered) / float64(s.Items)
 }
 
-// All folds runs, some at a time, and holds the results against a gate. Read
+// All folds runs, each through its own variant's target, some at a time, and holds the results against a gate. Read
 // returns the i-th of n runs; one that it cannot read is skipped with its
 // error's text. All ends early when ctx does.
 func All(ctx context.Context, target Target, n, atOnce int, read func(ctx context.Context, i int) (*run.Recorded, error), gate []Rule) (*Summary, error) {
@@ -115,6 +115,9 @@ func one(ctx context.Context, target Target, i int, read func(ctx context.Contex
 			return nil, context.Cause(ctx)
 		}
 		return &Result{Status: StatusSkipped, Reason: "its log cannot be read: " + err.Error()}, nil
+	}
+	if own, ok := target.Variants[rec.Variant]; ok {
+		target = own
 	}
 	return Run(ctx, target, rec)
 }
