@@ -55,6 +55,16 @@ func OpenGuards(ctx context.Context, opts GuardSetOptions) (set *GuardSet, err e
 	return set, nil
 }
 
+// CheckGuardrail says why no chain takes a plugin that loads: how it wants to be
+// driven. Of a workflow nothing is asked here.
+func CheckGuardrail(p *plugin.Plugin) error {
+	if p.Description().Kind != abi.KindGuardrail {
+		return nil
+	}
+	_, err := guard.New([]guard.Guard{guardrail(p, config.Plugin{Name: p.Name()})}, guard.Options{})
+	return err
+}
+
 // choose returns the configuration and those plugins that are wanted.
 func choose(opts GuardSetOptions) (*config.Config, []config.Plugin, error) {
 	if file := opts.Plugin; strings.HasSuffix(file, ".wasm") {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 
 	"weir/cmd/weir/internal/agentv/harness"
 )
@@ -60,10 +61,11 @@ func passed(ok bool) string {
 	return "FAIL"
 }
 
-// printable keeps what others wrote from moving the cursor.
+// printable keeps what others wrote from moving the cursor, from beginning a
+// line, and from changing the direction of what stands around it.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+		if !unicode.IsGraphic(r) {
 			return ' '
 		}
 		return r

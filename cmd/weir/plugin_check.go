@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"weir/abi"
+	"weir/host"
 	"weir/host/config"
 	"weir/host/fault"
 	"weir/host/plugin"
@@ -128,7 +129,7 @@ func (w *weir) check(ctx context.Context, file string, m moduleFlags) (*checked,
 	c := &checked{File: file, Imports: []string{}, Exports: []string{}, Hooks: []abi.Hook{}}
 	facts, err := plugin.Survey(wasm)
 	if err != nil {
-		c.Reason, c.Size = "the module "+err.Error(), len(wasm)
+		c.Reason, c.Size = "plugin "+name+": "+err.Error(), len(wasm)
 		return c, nil
 	}
 	c.SHA256, c.Size, c.Carrier, c.ABI = facts.Digest, facts.Size, facts.Carrier, facts.ABI
@@ -145,8 +146,12 @@ func (w *weir) check(ctx context.Context, file string, m moduleFlags) (*checked,
 	}
 	d, limits := l.plugin.Description(), limitsOf(l.plugin.Limits())
 	c.ABI = d.ABI // of the same version as the marker, where there is one
-	c.OK, c.Name, c.Version, c.Kind, c.Summary = true, d.Name, d.Version, d.Kind, d.Summary
+	c.Name, c.Version, c.Kind, c.Summary = d.Name, d.Version, d.Kind, d.Summary
 	c.Prompts, c.Wants, c.Cases, c.Limits = d.Prompts, d.Limits, len(d.Cases), &limits
+	if err := host.CheckGuardrail(l.plugin); err != nil {
+		c.Reason = err.Error()
+	}
+	c.OK = c.Reason == ""
 	return c, l.close(ctx)
 }
 
@@ -160,7 +165,7 @@ func (w *weir) printChecked(c *checked) {
 	}
 	fmt.Fprintf(w.stdout, "%s %s\n", verdict, c.File)
 	if c.Reason != "" {
-		line("reason", "%s", c.Reason)
+		line("reason", "%s", printable(c.Reason))
 	}
 	line("size", "%d bytes (%s)", c.Size, config.Size(c.Size/1024*1024))
 	if c.SHA256 == "" {
@@ -180,10 +185,10 @@ func (w *weir) printChecked(c *checked) {
 	}
 	line("plugin", "%s %s, %s; %s", c.Name, c.Version, c.Kind, joinHooks(c.Hooks))
 	if c.Summary != "" {
-		line("summary", "%s", c.Summary)
+		line("summary", "%s", printable(c.Summary))
 	}
 	if len(c.Prompts) > 0 {
-		line("prompts", "%s", strings.Join(c.Prompts, ", "))
+		line("prompts", "%s", printable(strings.Join(c.Prompts, ", ")))
 	}
 	if c.Wants != nil {
 		line("wants", "memory %d MiB, time %d ms; what it gets is the operator's to say", c.Wants.MemoryMiB, c.Wants.TimeoutMS)
@@ -252,11 +257,11 @@ func (w *weir) printTested(results []tested) {
 	failed := 0
 	for _, r := range results {
 		if r.OK {
-			fmt.Fprintf(w.stdout, "ok     %s (%s, %d µs)\n", r.Name, r.Hook, r.TookUS)
+			fmt.Fprintf(w.stdout, "ok     %s (%s, %d µs)\n", printable(r.Name), r.Hook, r.TookUS)
 			continue
 		}
 		failed++
-		fmt.Fprintf(w.stdout, "FAILED %s (%s): %s\n", r.Name, r.Hook, r.Reason)
+		fmt.Fprintf(w.stdout, "FAILED %s (%s): %s\n", printable(r.Name), r.Hook, printable(r.Reason))
 	}
 	fmt.Fprintf(w.stdout, "%d cases, %d failed\n", len(results), failed)
 }

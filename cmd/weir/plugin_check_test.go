@@ -25,6 +25,8 @@ func TestPluginCheckRefuses(t *testing.T) {
 		"text":    {[]byte("#!/bin/sh\n"), []string{"REFUSED ", "expected a WebAssembly module", "size     10 bytes"}},
 		"foreign": {foreign.Bytes(), []string{"REFUSED ", `imports "env.read_file"`, "import   env.read_file (i32) -> (i32)", "abi      0"}},
 		"marker":  {other.Build(), []string{"REFUSED ", "weir_abi_1", "export   check_input"}},
+		"short":   {[]byte("\x00asm\x01\x00\x00\x00\x01\x05"), []string{"reason   plugin short: the file ends too early"}},
+		"pattern": {patterned("(", "x").Build(), []string{"REFUSED ", `reason   guard pattern: pattern "b": missing closing )`, "plugin   by-hand 1.0.0, guardrail"}},
 		"large": {func() []byte {
 			g := plugintest.NewGuest().Answer(abi.HookCheckInput, `{"verdict":"allow"}`)
 			g.Pages = 2000
@@ -50,6 +52,38 @@ func TestPluginCheckRefuses(t *testing.T) {
 	}
 	if got := invoke(t, nil, "", "plugin", "check", filepath.Join(dir, "none.wasm")); got.code != exitFailed || got.stdout != "" || !strings.HasPrefix(got.stderr, "weir plugin check: ") {
 		t.Errorf("no file: %+v", got)
+	}
+}
+
+// patterned declares two patterns, a and b, for the host to look for.
+func patterned(b, a string) *plugintest.Guest {
+	g := plugintest.NewGuest().Answer(abi.HookCheckOutput, `{"hold_from":0}`)
+	g.Settings = abi.ConfigureReply{LookBehind: 4, Patterns: []abi.Pattern{{ID: "a", Expr: a}, {ID: "b", Expr: b}}}
+	return g
+}
+
+// What a module says of itself is text of somebody else: it moves no cursor,
+// begins no line and turns no letters around.
+func TestPluginCheckPrintsGuestText(t *testing.T) {
+	g := patterned("y", "x")
+	g.Description = abi.Description{ABI: abi.Version, Kind: abi.KindGuardrail, Name: "g", Version: "1.0.0", Summary: "a\x1b[2J\r\nREFUSED b\u202ec\u009b1m é",
+		Cases: []abi.Case{{Name: "d\x1b[31m\nok e", Hook: abi.HookCheckOutput,
+			Request: abi.Raw(`{"now":0,"seed":"0","stream_pos":0,"text":"","final":true}`), Expect: abi.Raw(`{"hold_from":0}`)}}}
+	file := filepath.Join(t.TempDir(), "g.wasm")
+	write(t, file, string(g.Build()))
+	check, test := invoke(t, nil, "", "plugin", "check", file), invoke(t, nil, "", "plugin", "test", file)
+	for _, got := range []result{check, test} {
+		if got.code != exitOK || strings.ContainsAny(got.stdout, "\x1b\r\u202e\u009b") {
+			t.Errorf("exit %d, %q", got.code, got.stdout)
+		}
+	}
+	for want, got := range map[string]string{
+		"summary  a [2J  REFUSED b c 1m é\n": check.stdout,
+		"ok     d [31m ok e (check_output, ": test.stdout,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q lacks %q", got, want)
+		}
 	}
 }
 
