@@ -33,7 +33,7 @@ func (h *Host) newTurn() (*turn.Handler, error) {
 		return nil, err
 	}
 	c := turnContract{h.keeper}
-	return turn.New(turn.Deps{Runner: c, Answers: c, Values: logs{h.store}}, turn.Options{
+	return turn.New(turn.Deps{Runner: c, Answers: c, Values: logs{h.store}, Sessions: newSessions(h.store)}, turn.Options{
 		Name: h.cfg.Agent.Name, Version: h.cfg.Agent.Version, Model: h.cfg.Model.Agent.Name,
 		Tools: tools, Aliases: t.Aliases, AcceptAuto: t.AcceptAuto, InferSingle: t.Infer == config.InferSingle,
 		Identity: identity, AnswerTimeout: t.AnswerTimeout, SessionTimeout: t.SessionTimeout,
@@ -110,6 +110,7 @@ func (h *Host) startTurn() (err error) {
 	if h.turn, err = h.newTurn(); err != nil {
 		return err
 	}
+	h.sweepSessions()
 	if h.cfg.Contract.Turn.Listen == "" {
 		return nil
 	}

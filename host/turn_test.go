@@ -128,6 +128,46 @@ func TestListenersAreNoUsers(t *testing.T) {
 	}
 }
 
+// What a user says is in no file of the store, though the session that holds it
+// goes on (DECISIONS 5, and W4's promise about text that guards block).
+func TestTurnsAreInNoFile(t *testing.T) {
+	w := hosttest.Prepare(t, hosttest.Options{Config: "[store]\nbackend = \"jetstream\"\ndir = \"state\"\n[contract.turn]\nenabled = true\n"})
+	if err := w.Boot(t); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	ask := func() string {
+		req, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+w.Host.Addr().String()+"/execute_task",
+			strings.NewReader(`{"task_description":"hello, says canary-turn","run_id":"r"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+hosttest.ServiceKey)
+		req.Header.Set("x-authenticated-user-id", "someone")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil || resp.StatusCode != 200 {
+			t.Fatalf("%d %s %v", resp.StatusCode, body, err)
+		}
+		return sessionOf(t, string(body))
+	}
+	session := ask()
+	w.Stop(t)
+	if host.InFiles(t, filepath.Join(w.Dir, "state", "jetstream", "$G", "streams", "weir_1_value"), "canary-turn") {
+		t.Error("what the user said is in the files")
+	}
+	if err := w.Boot(t); err != nil {
+		t.Fatal(err)
+	}
+	if again := ask(); again != session {
+		t.Errorf("the control: the session does not go on, %s and %s", session, again)
+	}
+}
+
 // Two processes of one parent at once: the second begins when the first has
 // ended, with what that left, or says why it does not.
 func TestProcessesOfOneParent(t *testing.T) {

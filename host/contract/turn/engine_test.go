@@ -249,7 +249,7 @@ func newHandlerOn(t testing.TB, e *engine, s store.Store, edit func(*Options)) *
 	if edit != nil {
 		edit(&opts)
 	}
-	h, err := New(Deps{Runner: e, Answers: e, Values: values{s}}, opts)
+	h, err := New(Deps{Runner: e, Answers: e, Values: values{s}, Sessions: values{s}}, opts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func (h *Handler) keep(ctx context.Context, s *session) {
 		body, err = json.Marshal(v)
 	}
 	if err == nil {
-		err = h.deps.Values.Put(ctx, sessionKey(s.scope, s.id), body, h.opts.SessionTimeout)
+		err = h.deps.Sessions.Put(ctx, sessionKey(s.scope, s.id), body, h.opts.SessionTimeout)
 	}
 	for _, name := range names {
 		if err == nil {
@@ -96,13 +96,26 @@ func newest(turns []abi.Turn, room int) []abi.Turn {
 	return turns
 }
 
-// drop takes sessions out of the store for which there was no room here, so
-// that the bound is one of both.
+// erase takes a session out of the store that has expired here, unless another
+// process has gone on with it. Its names expire by themselves and hold no text.
+func (h *Handler) erase(s *session) {
+	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+	defer cancel()
+	if v := h.read(ctx, s.scope, s.id); v != nil && v.Reply != s.reply {
+		return
+	}
+	if err := h.deps.Sessions.Delete(ctx, sessionKey(s.scope, s.id)); err != nil {
+		h.opts.Logger.WarnContext(ctx, "an expired session stays in the store for now", "session", s.id, "error", err)
+	}
+}
+
+// drop takes sessions out of the store, so that one for which there was no room
+// here is gone from both.
 func (h *Handler) drop(ctx context.Context, evicted []*session) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	for _, s := range evicted {
-		err := h.deps.Values.Delete(ctx, sessionKey(s.scope, s.id))
+		err := h.deps.Sessions.Delete(ctx, sessionKey(s.scope, s.id))
 		for _, name := range lasting(s.names) {
 			err = errors.Join(err, h.deps.Values.Delete(ctx, nameKey(name)))
 		}
@@ -114,7 +127,7 @@ func (h *Handler) drop(ctx context.Context, evicted []*session) {
 
 // read returns what another process has left of a session, or nil.
 func (h *Handler) read(ctx context.Context, scope, id string) *saved {
-	body, err := h.deps.Values.Get(ctx, sessionKey(scope, id))
+	body, err := h.deps.Sessions.Get(ctx, sessionKey(scope, id))
 	if err != nil {
 		return nil
 	}

@@ -309,6 +309,7 @@ func (h *Handler) expire(s *session) {
 		h.mu.Lock()
 		h.forget(s)
 		h.mu.Unlock()
+		h.erase(s)
 		h.reset(s)
 	}
 	s.busy <- struct{}{}

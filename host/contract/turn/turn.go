@@ -57,7 +57,7 @@ type Answers interface {
 	Say(ctx context.Context, user, run, interaction, text string, agreed bool) error
 }
 
-// Values keep sessions beside the runs that they name.
+// Values keep what is said of a session beside the runs that it names.
 type Values interface {
 	Get(ctx context.Context, key string) ([]byte, error)
 	Put(ctx context.Context, key string, data []byte, ttl time.Duration) error
@@ -68,7 +68,10 @@ type Values interface {
 type Deps struct {
 	Runner  Runner
 	Answers Answers
-	Values  Values
+	// Values are by what a request names its session, Sessions what it holds,
+	// which is text: what was deleted, replaced or has expired there is not
+	// readable anywhere.
+	Values, Sessions Values
 }
 
 // Options are the contract's settings.
@@ -142,8 +145,8 @@ type Handler struct {
 
 // New returns a handler.
 func New(deps Deps, opts Options) (*Handler, error) {
-	if deps.Runner == nil || deps.Answers == nil || deps.Values == nil || opts.Name == "" {
-		return nil, fault.New(fault.Internal, "turn: a runner, answers, values and a name are required")
+	if deps.Runner == nil || deps.Answers == nil || deps.Values == nil || deps.Sessions == nil || opts.Name == "" {
+		return nil, fault.New(fault.Internal, "turn: a runner, answers, values, sessions and a name are required")
 	}
 	dna, err := ToolDNA(opts.Tools)
 	if err != nil {

@@ -12,9 +12,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/uuid"
 
 	"weir/abi/strictjson"
 	"weir/host/fault"
@@ -292,6 +295,49 @@ func TestSessionTimeout(t *testing.T) {
 		synctest.Wait()
 		if sessions, names := h.counts(); sessions != 0 || names != 0 || e.told() != "abandon\n" {
 			t.Errorf("%d sessions and %d names stay", sessions, names)
+		}
+	})
+}
+
+// erasing notes what is deleted.
+type erasing struct {
+	Values
+	deleted *atomic.Int64
+}
+
+func (e erasing) Delete(ctx context.Context, key string) error {
+	e.deleted.Add(1)
+	return e.Values.Delete(ctx, key)
+}
+
+// An expired session is taken out of the store, by the process that had it last.
+func TestExpiredSessionIsErased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := values{memory.New(memory.Options{})}
+		var deleted atomic.Int64
+		process := func() *Handler {
+			e := newEngine()
+			h, err := New(Deps{Runner: e, Answers: e, Values: s, Sessions: erasing{s, &deleted}},
+				Options{Name: "tester", SessionTimeout: time.Minute, NewID: uuid.NewString})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { h.Drain(); h.Wait(context.Background()) })
+			return h
+		}
+		first, second := process(), process()
+		ask(t, first, as("alice"), `{"task_description":"say hi","run_id":"r"}`)
+		time.Sleep(30 * time.Second)
+		ask(t, second, as("alice"), `{"task_description":"say ho","run_id":"r"}`)
+		time.Sleep(31 * time.Second)
+		synctest.Wait()
+		if n := deleted.Load(); n != 0 {
+			t.Errorf("%d deleted by the process that did not go on with it", n)
+		}
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		if n := deleted.Load(); n != 1 {
+			t.Errorf("%d deleted by the one that did, want 1", n)
 		}
 	})
 }
