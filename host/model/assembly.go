@@ -16,6 +16,7 @@ type assembly struct {
 	limit  int // bytes of text, names and arguments
 	size   int
 	text   strings.Builder
+	half   joiner
 	calls  []*toolCall // in the order of their first part
 	finish string
 	usage  Usage
@@ -26,6 +27,7 @@ type toolCall struct {
 	id        string
 	name      string
 	arguments strings.Builder
+	half      joiner
 }
 
 // event takes one event of a stream.
@@ -50,7 +52,7 @@ func (a *assembly) add(c *chunk, onText func(string)) error {
 	for i := range c.calls {
 		part := &c.calls[i]
 		a.size += len(part.id) + len(part.name) + len(part.arguments)
-		touched = append(touched, a.part(part, touched))
+		touched = append(touched, a.part(part, touched, c.marked))
 	}
 	if a.size > a.limit || len(a.calls) > maxCalls {
 		return bad("the reply is over the limit")
@@ -61,16 +63,20 @@ func (a *assembly) add(c *chunk, onText func(string)) error {
 	if c.usage != (Usage{}) {
 		a.usage = c.usage
 	}
-	if c.text != "" {
-		a.text.WriteString(c.text)
-		onText(c.text)
-	}
+	a.say(a.half.join(c.text, c.marked), onText)
 	return nil
+}
+
+func (a *assembly) say(text string, onText func(string)) {
+	if text != "" {
+		a.text.WriteString(text)
+		onText(text)
+	}
 }
 
 // part adds a part to the call that it belongs to, which may be a new one.
 // Touched are the calls that the same chunk has added to already.
-func (a *assembly) part(p *callPart, touched []*toolCall) *toolCall {
+func (a *assembly) part(p *callPart, touched []*toolCall, marked bool) *toolCall {
 	t := a.find(p)
 	if t == nil || t.complete(p, touched) {
 		t = &toolCall{index: p.index}
@@ -82,7 +88,7 @@ func (a *assembly) part(p *callPart, touched []*toolCall) *toolCall {
 	if p.name != t.name { // some providers repeat the name in every part, some send it in pieces
 		t.name += p.name
 	}
-	t.arguments.WriteString(p.arguments)
+	t.arguments.WriteString(t.half.join(p.arguments, marked))
 	return t
 }
 
@@ -131,11 +137,12 @@ func (t *toolCall) complete(p *callPart, touched []*toolCall) bool {
 
 // end returns the reply if it is one. Done says that the provider itself
 // called the reply complete.
-func (a *assembly) end(done bool) (*Reply, error) {
+func (a *assembly) end(done bool, onText func(string)) (*Reply, error) {
+	a.say(a.half.end(), onText)
 	reply := &Reply{Text: a.text.String(), FinishReason: a.finish, Usage: a.usage}
 	seen := make(map[string]bool, len(a.calls))
 	for _, t := range a.calls {
-		arguments := t.arguments.String()
+		arguments := t.arguments.String() + t.half.end()
 		if t.name == "" {
 			if arguments == "" {
 				continue // an empty part, as some streams end with

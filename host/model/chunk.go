@@ -12,6 +12,7 @@ import (
 type chunk struct {
 	failed   bool // it carries an error
 	answered bool // it holds a choice with a delta or a message
+	marked   bool // text and arguments may have marks of halves
 	text     string
 	calls    []callPart
 	finish   string
@@ -33,9 +34,9 @@ func decodeChunk(data []byte) (chunk, error) {
 	if err == nil {
 		return c, nil
 	}
-	// Not strict JSON, but perhaps JSON: a provider that cuts a character in
-	// two sends half of a surrogate pair. Such a thing is no reason to lose the
+	// Not strict JSON, but perhaps JSON. Such a thing is no reason to lose the
 	// reply, and rare enough to be read twice.
+	data, marked := markHalves(data)
 	if !json.Valid(data) {
 		return chunk{}, bad("expected chunks of JSON")
 	}
@@ -52,6 +53,7 @@ func decodeChunk(data []byte) (chunk, error) {
 	if err != nil {
 		return chunk{}, bad("expected chunks to be JSON objects")
 	}
+	c.marked = marked
 	return c, nil
 }
 

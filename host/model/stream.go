@@ -24,7 +24,7 @@ func (k *call) stream(body io.Reader, onText func(string)) (*Reply, error) {
 	done := false
 	for event, err := range sse.Read(body, &sse.ReadConfig{MaxEventSize: k.c.opts.MaxEvent}) {
 		if err != nil {
-			return k.broken(&a, done, err)
+			return k.broken(&a, done, err, onText)
 		}
 		if done || event.Data == "" {
 			continue
@@ -44,17 +44,17 @@ func (k *call) stream(body io.Reader, onText func(string)) (*Reply, error) {
 			k.allow(k.c.opts.BetweenChunks)
 		}
 	}
-	return a.endStream(done)
+	return a.endStream(done, onText)
 }
 
 // broken decides about a stream whose body failed: a reply that was complete
 // is one all the same.
-func (k *call) broken(a *assembly, done bool, err error) (*Reply, error) {
+func (k *call) broken(a *assembly, done bool, err error, onText func(string)) (*Reply, error) {
 	switch {
 	case k.parent.Err() != nil:
 		return nil, err
 	case done || a.finish != "":
-		return a.endStream(done)
+		return a.endStream(done, onText)
 	case errors.Is(err, errTooLarge) || k.ctx.Err() != nil:
 		return nil, err
 	}
@@ -62,11 +62,11 @@ func (k *call) broken(a *assembly, done bool, err error) (*Reply, error) {
 }
 
 // endStream is end for streams, which may say nothing only with a finish reason.
-func (a *assembly) endStream(done bool) (*Reply, error) {
+func (a *assembly) endStream(done bool, onText func(string)) (*Reply, error) {
 	if a.finish == "" && a.size == 0 {
 		return nil, bad("the stream is empty")
 	}
-	return a.end(done)
+	return a.end(done, onText)
 }
 
 // whole reads a reply that is not streamed.
@@ -90,5 +90,5 @@ func (k *call) whole(body io.Reader) (*Reply, error) {
 	if err := a.add(&c, func(string) {}); err != nil {
 		return nil, err
 	}
-	return a.end(true)
+	return a.end(true, func(string) {})
 }

@@ -180,6 +180,18 @@ var oddStreams = []struct {
 		want:   Reply{Text: "é€😀😀", FinishReason: "stop"},
 	},
 	{
+		name: "S1: a surrogate pair cut in two, in text and in arguments",
+		stream: events(content(`a\ud83d`), content(`\ude00b \ud83d`), `{"choices":[]}`, content(`\uDE00`), content(`\ud83d`),
+			`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"1","function":{"name":"f","arguments":"{\"q\":\"\ud83d"}}]}}]}`,
+			`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\ude00\"}"}}]}}]}`, finish("stop")),
+		want: Reply{Text: "a😀b 😀\ufffd", ToolCalls: []abi.ToolCall{{ID: "1", Name: "f", Arguments: `{"q":"😀"}`}}, FinishReason: "stop"},
+	},
+	{
+		name:   "halves that are none: out of order, alone, twice, and what only looks like one",
+		stream: events(content(`\ude00\ud83d`), content(`\ud83dx\\ud83d`), content("\U0010F83D"), content(`\ud83d`), content("\U0010FE00"), finish("stop")),
+		want:   Reply{Text: "\ufffd\ufffd\ufffdx\\ud83d\U0010F83D\ufffd\U0010FE00", FinishReason: "stop"},
+	},
+	{
 		name:   "half a surrogate pair and bytes that are no UTF-8",
 		stream: events(content(`a\ud83d`), content("b\xff"), finish("stop")),
 		want:   Reply{Text: "a\ufffdb\ufffd", FinishReason: "stop"},
@@ -306,10 +318,11 @@ func FuzzChunk(f *testing.F) {
 		}
 		a := assembly{limit: 1 << 20}
 		var text strings.Builder
-		if a.add(&c, func(s string) { text.WriteString(s) }) != nil {
+		onText := func(s string) { text.WriteString(s) }
+		if a.add(&c, onText) != nil {
 			return
 		}
-		reply, err := a.end(true)
+		reply, err := a.end(true, onText)
 		if err != nil {
 			return
 		}
