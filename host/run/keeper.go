@@ -341,6 +341,26 @@ func (w *waiting) follow(ctx context.Context, k *Keeper) {
 func (k *Keeper) take(w *waiting) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	return k.takeLocked(w)
+}
+
+// takeOn takes out a run that goes on here, so that it is here all the time. Who
+// gets true calls goesOn or began.
+func (k *Keeper) takeOn(w *waiting) bool {
+	k.mu.Lock()
+	taken := k.takeLocked(w)
+	_, already := k.going[w.parked.Run]
+	if taken {
+		k.going[w.parked.Run] = struct{}{}
+	}
+	k.mu.Unlock()
+	if taken && already {
+		k.turnAway(w)
+	}
+	return taken && !already
+}
+
+func (k *Keeper) takeLocked(w *waiting) bool {
 	if k.waiting[w.parked.Run] != w {
 		return false
 	}
@@ -405,18 +425,34 @@ func (k *Keeper) detach(w *waiting, tell bool) {
 
 // goOn resumes a run that somebody has taken out.
 func (k *Keeper) goOn(w *waiting) {
+	if k.begin(w.parked.Run) {
+		k.goesOn(w)
+		return
+	}
+	k.turnAway(w)
+}
+
+// turnAway ends the stream of a run that goes on here already.
+func (k *Keeper) turnAway(w *waiting) {
+	_, out, over := k.audience(w)
+	out.Ended(w.parked.Info)
+	over()
+}
+
+// audience is who is shown a run that goes on.
+func (k *Keeper) audience(w *waiting) (ctx context.Context, out Observer, over func()) {
 	if w.out != nil && k.opts.Park && w.ctx.Err() != nil { // the client left a moment ago
 		w.letGo()
 	}
-	ctx, out, over := w.ctx, w.out, w.over
-	if out == nil {
-		ctx, out, over = k.life, nobody{}, func() {}
+	if w.out == nil {
+		return k.life, nobody{}, func() {}
 	}
-	if !k.begin(w.parked.Run) { // it does already
-		out.Ended(w.parked.Info)
-		over()
-		return
-	}
+	return w.ctx, w.out, w.over
+}
+
+// goesOn is goOn for a run that was begun.
+func (k *Keeper) goesOn(w *waiting) {
+	ctx, out, over := k.audience(w)
 	o, err := k.resume(ctx, w, out)
 	k.began(w.parked.Run)
 	switch {

@@ -218,8 +218,8 @@ func (k *Keeper) heard(run string, position int64) {
 		if p, err := j.question(k.life, k.log); err != nil || p.open && p.opened.ID == w.parked.ID {
 			return
 		}
-		if k.take(w) {
-			k.goOn(w)
+		if k.takeOn(w) {
+			k.goesOn(w)
 		}
 	})
 }
