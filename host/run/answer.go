@@ -149,7 +149,11 @@ func (k *Keeper) asked(ctx context.Context, w *waiting, run string) (Interaction
 // else when the replica with its stream has had its time.
 func (k *Keeper) deliver(run string, w *waiting) {
 	if w != nil {
-		if k.take(w) && !k.do(func() { k.goOn(w) }) && w.out != nil {
+		if !k.takeOn(w) || k.do(func() { k.goesOn(w) }) {
+			return
+		}
+		k.began(w.parked.Run)
+		if w.out != nil {
 			w.out.Ended(w.parked.Info) // the host stops; another replica goes on
 			w.over()
 		}
@@ -165,8 +169,8 @@ func (k *Keeper) pickUp(run string) {
 		return
 	}
 	if w := k.find(run); w != nil {
-		if !k.decided(w) && k.take(w) {
-			k.goOn(w)
+		if !k.decided(w) && k.takeOn(w) {
+			k.goesOn(w)
 		}
 		return
 	}
