@@ -18,7 +18,8 @@ type Report struct {
 	Config     *config.Config
 	Generation string         // 64 hex digits; empty when a module is missing
 	Plugins    []PluginReport // in the order of the configuration
-	Notes      []string       // what an operator should know
+	Variants   []VariantReport
+	Notes      []string // what an operator should know
 }
 
 // PluginReport is one plugin as it would run.
@@ -34,6 +35,13 @@ type PluginReport struct {
 	Summary  string        // as the module says
 	Lock     string        // what agent.lock says of the module: LockPinned and so on
 	Err      error         // why it would be refused; of List only
+}
+
+// VariantReport is one variant that somebody gets.
+type VariantReport struct {
+	Name       string
+	Share      float64
+	Generation string // 64 hex digits
 }
 
 // What agent.lock says of a module.
@@ -143,7 +151,10 @@ func (r *Report) loadAll(ctx context.Context, runtime *plugin.Runtime) error {
 		return err
 	}
 	r.Generation = p.Generation()
-	return p.generation.Close(ctx)
+	for _, v := range p.variants {
+		r.Variants = append(r.Variants, VariantReport{v.named, v.variant.Share, v.Generation()})
+	}
+	return p.close(ctx)
 }
 
 // loadSome loads the modules that are there one by one, so that every refusal

@@ -123,6 +123,12 @@ func printStatus(out io.Writer, s admin.Status) {
 	for _, p := range a.Plugins {
 		line("plugin", "%s %s %.12s", p.Name, p.Version, p.Digest)
 	}
+	for _, v := range a.Variants {
+		line("variant", "%s %g of the users, %s, %d runs", v.Name, v.Share, short(v.Generation), v.Runs)
+		for _, p := range v.Plugins {
+			line("", "  plugin %s %s %.12s", p.Name, p.Version, p.Digest)
+		}
+	}
 	line("wanted", "%s by %s at %s", short(s.Wanted.Generation), s.Wanted.Trigger, s.Wanted.At.Format(time.RFC3339))
 	line("in sync", "%v", s.InSync)
 	if s.Building {

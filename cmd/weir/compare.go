@@ -21,6 +21,9 @@ import (
 
 func compareCommands() []command {
 	return []command{
+		{"compare --log", "[--since 24h] [--config FILE] [--out DIR] [--seed N] [--json]",
+			"compare the variants of agent.toml by the runs that a host has recorded, each with the base; exit code 2 when a variant could not be compared",
+			"weir compare --log --since 168h --out report", (*weir).compareLog},
 		{"compare", "--a URL[,key=KEY|@FILE][,key-env=NAME][,name=NAME] --b URL… [--suite FILE|DIR] [--repeat N] [--out DIR] [--gate] [--json]",
 			"ask two agents the same questions, by turns, and say how they differ; exit code 1 with --gate when a suite's gate fails on B, 2 when the comparison itself did not work",
 			"weir compare --a http://127.0.0.1:8000,key=@a.key --b http://127.0.0.1:8001,key=@b.key --out report", (*weir).compare},
@@ -65,9 +68,16 @@ func (w *weir) either(name, value string) string {
 // compare asks and reports. Exit code 2 means that the comparison did not work,
 // which never looks like a bad score.
 func (w *weir) compare(ctx context.Context, args []string) int {
+	if rest, ok := without(args, "log"); ok {
+		return w.compareLog(ctx, rest)
+	}
 	f := w.flags("compare")
 	var c compareFlags
 	c.register(w, f)
+	if name := foreign(args, f, w.compareLogFlags(&compareLogFlags{})); name != "" {
+		fmt.Fprintf(w.stderr, "weir compare: --%s: expected --log beside it, which compares recorded runs; two agents are --a and --b\n", name)
+		return exitUsage
+	}
 	if _, code, ok := w.parse(f, args, 0); !ok {
 		return code
 	}

@@ -45,6 +45,9 @@ func (w *weir) printReport(r *host.Report) {
 	if r.Generation != "" {
 		fmt.Fprintf(w.stdout, "generation %s\n", r.Generation)
 	}
+	for _, v := range r.Variants {
+		fmt.Fprintf(w.stdout, "variant    %s %g of the users, generation %s\n", v.Name, v.Share, v.Generation)
+	}
 	for _, text := range r.Notes {
 		fmt.Fprintf(w.stdout, "warning    %s\n", text)
 	}

@@ -161,7 +161,11 @@ func writeExport(out io.Writer, r *run.Report) error {
 }
 
 func (w *weir) printRun(r *run.Report) {
-	fmt.Fprintf(w.stdout, "run %s, generation %s, %s\n", r.Run, short(r.Generation), r.State)
+	variant := ""
+	if r.Variant != "" {
+		variant = ", variant " + printable(r.Variant)
+	}
+	fmt.Fprintf(w.stdout, "run %s, generation %s%s, %s\n", r.Run, short(r.Generation), variant, r.State)
 }
 
 // printRecord prints one line; content is one line of JSON, so no text in it

@@ -69,8 +69,11 @@ type curvePlot struct {
 }
 
 func curves(r *compare.Result, first bool) curvePlot {
+	return curvesOf(measured(r, 0, first), measured(r, 1, first))
+}
+
+func curvesOf(a, b []float64) curvePlot {
 	p := curvePlot{Width: plotWidth, Height: 240, Left: 44, Right: plotWidth - margin, Top: 12, Bottom: 206}
-	a, b := measured(r, 0, first), measured(r, 1, first)
 	low, high := bounds(append(slices.Clone(a), b...))
 	x := func(v float64) float64 {
 		return p.Left + (math.Log(v)-math.Log(low))/(math.Log(high)-math.Log(low))*(p.Right-p.Left)

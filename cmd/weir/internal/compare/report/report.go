@@ -20,39 +20,49 @@ import (
 	"weir/cmd/weir/internal/compare/stat"
 )
 
-//go:embed report.html.tmpl
-var page string
+// Parts of the pages.
+var (
+	//go:embed report.html.tmpl
+	page string
+	//go:embed curves.html.tmpl
+	curvesPart string
+	//go:embed style.css
+	styles string
+)
 
 // WriteHTML writes the report.
 func WriteHTML(w io.Writer, r *compare.Result) error {
-	t, err := template.New("report").Funcs(template.FuncMap{
+	return write(w, page, r, template.FuncMap{
 		"percent": percent, "signed": signed, "seconds": seconds, "gap": gap, "interval": interval, "short": short,
 		"verdict": compare.Verdict, "outcome": outcome, "forest": forest, "curves": curves, "metrics": metricRows,
 		"pairs": pairs, "tally": tally, "pretty": pretty, "tristate": tristate, "gate": func(s compare.SuiteResult) string { return score.Gate(s.Suite) },
 		"casesOf": casesOf, "less": func() bool { return true }, "more": func() bool { return false }, "add": func(a, b int) int { return a + b },
-	}).Parse(page)
-	if err != nil {
-		return err
+	})
+}
+
+// write fills a page in.
+func write(w io.Writer, page string, data any, funcs template.FuncMap) error {
+	t := template.New("report").Funcs(funcs).Funcs(template.FuncMap{"style": func() template.CSS { return template.CSS(styles) }})
+	for _, text := range []string{page, curvesPart} {
+		if _, err := t.Parse(text); err != nil {
+			return err
+		}
 	}
-	return t.Execute(w, r)
+	return t.Execute(w, data)
 }
 
 // WriteJSON writes the result, indented.
-func WriteJSON(w io.Writer, r *compare.Result) error {
+func WriteJSON(w io.Writer, r *compare.Result) error { return writeJSON(w, r) }
+
+func writeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	return e.Encode(r)
+	return e.Encode(v)
 }
 
 func percent(v float64) string { return strconv.FormatFloat(100*v, 'f', 1, 64) + " %" }
 
-func signed(v float64) string {
-	text := strconv.FormatFloat(100*v, 'f', 1, 64)
-	if v > 0 {
-		text = "+" + text
-	}
-	return strings.Replace(text, "-", "−", 1)
-}
+func signed(v float64) string { return signedAs(100*v, 1) }
 
 // interval is a difference of scores in points of a hundred.
 func interval(d stat.Difference) string {
@@ -67,14 +77,17 @@ func gap(d stat.Difference) string {
 	if d.Pairs == 0 {
 		return "–"
 	}
-	ms := func(v float64) string {
-		text := strconv.FormatFloat(1000*v, 'f', 1, 64)
-		if v > 0 {
-			text = "+" + text
-		}
-		return strings.Replace(text, "-", "−", 1)
-	}
+	ms := func(v float64) string { return signedAs(1000*v, 1) }
 	return fmt.Sprintf("%s ms [%s, %s]", ms(d.Mean), ms(d.Low), ms(d.High))
+}
+
+// signedAs is a number with its sign and so many places.
+func signedAs(v float64, places int) string {
+	text := strconv.FormatFloat(v, 'f', places, 64)
+	if v > 0 {
+		text = "+" + text
+	}
+	return strings.Replace(text, "-", "−", 1)
 }
 
 func seconds(v float64) string {
@@ -230,8 +243,4 @@ func pretty(v any) string {
 }
 
 // WriteSuite writes the result file of one agent and one suite.
-func WriteSuite(w io.Writer, f compare.File) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(f)
-}
+func WriteSuite(w io.Writer, f compare.File) error { return writeJSON(w, f) }

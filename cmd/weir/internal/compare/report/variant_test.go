@@ -1,0 +1,54 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/cmd/weir/internal/compare/variant"
+	"weir/host/config"
+	"weir/host/run"
+)
+
+// The page of variants asks nobody for anything, escapes every text, and shows
+// what the tables on a terminal show.
+func TestVariantPage(t *testing.T) {
+	cfg := &config.Config{Path: hostile, Variants: config.Variants{{Name: hostile, Share: 0.5}}}
+	var samples []variant.Sample
+	for i := range 40 {
+		s := variant.Sample{Run: hostile, User: fmt.Sprint("canary", i), Variant: config.Base, Generation: hostile, State: run.Completed, Ended: true,
+			Kept: true, Recorded: true, Seconds: float64(i) / 10, Fuel: uint64(i) * 100_000}
+		if i%2 == 1 {
+			s.Variant, s.State = hostile, run.Blocked
+		}
+		samples = append(samples, s)
+	}
+	r := variant.Compare(samples, variant.Options{Config: cfg, Since: time.Hour})
+	r.Notes, r.Broken = append(r.Notes, hostile), append(r.Broken, hostile)
+	var page, text strings.Builder
+	if err := WriteVariantsHTML(&page, r); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteVariantsText(&text, r); err != nil {
+		t.Fatal(err)
+	}
+	for _, tag := range []string{"<script", "<img", "<link", "<iframe", "@import", "url(", "canary", "ZgotmplZ"} {
+		if strings.Contains(page.String(), tag) {
+			t.Errorf("the page has %q", tag)
+		}
+	}
+	for _, want := range []string{"default-src 'none'", "--paper:#fff", "<svg", "polyline", "guard_fuel", "less with", "bootstrap over users", "A is the base"} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	for _, want := range []string{"−100.0 [−100.0, −100.0]", "50.0 %", "no difference shown", "not compared: "} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the tables lack %q:\n%s", want, text.String())
+		}
+	}
+	if strings.Contains(text.String(), "canary") || strings.ContainsAny(text.String(), "\x1b\a") {
+		t.Errorf("the tables name somebody:\n%s", text.String())
+	}
+}
