@@ -89,15 +89,15 @@ func (w *weir) adminWith(ctx context.Context, name string, args []string, more f
 }
 
 func (w *weir) adminClient(path string) (*admin.Client, error) {
-	cfg, err := config.Load(config.Source{Path: path, Env: w.env, Keyless: true})
+	a, err := config.LoadAdmin(config.Source{Path: path, Env: w.env})
 	if err != nil {
 		return nil, err
 	}
-	if !cfg.Admin.APIKey.Set() {
+	if !a.APIKey.Set() {
 		return nil, fault.New(fault.Invalid, "environment WEIR_ADMIN_KEY: expected the key of the admin listener, it is missing or blank")
 	}
-	network, address := cfg.Admin.Network()
-	return admin.NewClient(network, address, cfg.Admin.APIKey.Reveal()), nil
+	network, address := a.Network()
+	return admin.NewClient(network, address, a.APIKey.Reveal()), nil
 }
 
 func (w *weir) printReply(name string, r admin.Reply) {

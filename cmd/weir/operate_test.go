@@ -142,6 +142,17 @@ func TestAdmin(t *testing.T) {
 	if got := run(key, "status"); got.code != exitFailed || !strings.Contains(got.stdout, "\nin sync    false\n") || !strings.Contains(got.stdout, "\nlast error by admin at ") {
 		t.Errorf("status: %+v", got)
 	}
+	// Now as ever: a file that no start would take is when one asks.
+	whole := read(t, config)
+	for _, broken := range []string{"\njunk = 1\n", "\n[[nonsense\n"} {
+		write(t, config, whole+broken)
+		if got := run(key, "reload"); got.code != exitFailed || !strings.HasPrefix(got.stdout, "failed\n") {
+			t.Errorf("%q: a refused reload: %+v", broken, got)
+		}
+		if got := run(key, "status"); got.code != exitFailed || !strings.Contains(got.stdout, "\nlast error by ") {
+			t.Errorf("%q: status: %+v", broken, got)
+		}
+	}
 	if strings.Contains(w.Log.String(), hosttest.AdminKey) {
 		t.Error("the key is in the log")
 	}
