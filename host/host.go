@@ -304,7 +304,7 @@ func (h *Host) startServer() error {
 	if err != nil {
 		return err
 	}
-	h.stream, err = stream.New(contract{h.keeper}, stream.Options{
+	h.stream, err = stream.New(contract{h.keeper, h.tracer}, stream.Options{
 		Workflow: h.cfg.Agent.Name + ".invoke", MaxRuns: h.cfg.Server.MaxRuns, MaxPerUser: h.cfg.Run.MaxPerUser,
 		KeepAlive: h.cfg.Server.KeepAlive, Version: h.version, Logger: h.log,
 	})

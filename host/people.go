@@ -8,6 +8,7 @@ import (
 	"weir/host/approval"
 	"weir/host/fault"
 	"weir/host/run"
+	"weir/host/telemetry"
 )
 
 // people is what a person may authorise, as the engine asks for it.
@@ -72,7 +73,7 @@ func (p proposal) Next(who run.Authority, answers []abi.Raw) run.ProposalStep {
 		}
 	}
 	step := p.Proposal.Next(approval.Authority(who), read)
-	next := run.ProposalStep{Result: step.Result, Claims: step.Claims}
+	next := run.ProposalStep{Result: step.Result, Claims: step.Claims, Outcome: step.Outcome}
 	if step.Prompt != nil {
 		next.Prompt = &run.Prompt{Kind: string(step.Prompt.Kind), JSON: step.Prompt.AppendJSON(nil)}
 	}
@@ -80,7 +81,10 @@ func (p proposal) Next(who run.Authority, answers []abi.Raw) run.ProposalStep {
 }
 
 // contract is the engine and the keeper as the stream contract calls them.
-type contract struct{ keeper *run.Keeper }
+type contract struct {
+	keeper *run.Keeper
+	tracer *telemetry.Tracer
+}
 
 func (c contract) Run(ctx context.Context, req run.Request, out run.Observer, over func()) {
 	c.keeper.Run(ctx, req, out, over)
@@ -97,7 +101,7 @@ func (c contract) Respond(ctx context.Context, user, execution, interaction stri
 	if err != nil {
 		return err
 	}
-	return c.keeper.Answer(ctx, user, execution, interaction, func(kind string, shown abi.Raw) (abi.Raw, error) {
+	err = c.keeper.Answer(ctx, user, execution, interaction, func(kind string, shown abi.Raw) (abi.Raw, error) {
 		if kind == run.KindCalls { // those are for the caller that performs them
 			return nil, fault.New(fault.NotFound, "no pending interaction with that id")
 		}
@@ -111,4 +115,23 @@ func (c contract) Respond(ctx context.Context, user, execution, interaction stri
 		}
 		return json.Marshal(answer)
 	})
+	c.tracer.Responded(ctx, execution, interaction, responded(err))
+	return err
+}
+
+// responded is what became of an answer, as section 9 calls it.
+func responded(err error) string {
+	switch kind := fault.Of(err); {
+	case err == nil:
+		return "accepted"
+	case kind == fault.NotFound:
+		return "not_found"
+	case kind == fault.Denied:
+		return "not_owner"
+	case kind == fault.Gone:
+		return "gone"
+	case kind == fault.Invalid:
+		return "not_offered"
+	}
+	return "unavailable"
 }

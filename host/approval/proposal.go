@@ -57,12 +57,26 @@ type Authority struct {
 	Now       time.Time // when the token's life begins
 }
 
-// Step is what comes next. Exactly one field is set.
+// Step is what comes next. Exactly one field is set, and Outcome with Result.
 type Step struct {
-	Prompt *Prompt // ask this
-	Result abi.Raw // tell the model this; nothing was changed
-	Claims abi.Raw // execute these: the canonical bytes of 4.3
+	Prompt  *Prompt // ask this
+	Result  abi.Raw // tell the model this; nothing was changed
+	Claims  abi.Raw // execute these: the canonical bytes of 4.3
+	Outcome string  // why nothing was changed, as section 9 calls it
 }
+
+// Outcomes of a proposal that changes nothing.
+const (
+	OutcomeNoGateway   = "refused_no_gateway_request"
+	OutcomeMintRefused = "mint_refused"
+	OutcomeCancelled   = "cancelled"
+	OutcomeExpired     = "timed_out"
+	OutcomeKept        = "kept"
+	OutcomeUnknown     = "refused_unknown_choice"
+)
+
+// stop is why a proposal changes nothing: for spans, and for the model.
+type stop struct{ outcome, message string }
 
 // Messages of results that change nothing (3.7).
 const (
@@ -87,55 +101,57 @@ func (p *Proposal) NotApplied(message string) abi.Raw {
 // before that answer. Nobody is asked for what could not be signed.
 func (p *Proposal) Next(who Authority, answers []Answer) Step {
 	if !who.Gateway {
-		return p.stop(MessageNoGateway)
+		return p.stopped(&stop{OutcomeNoGateway, MessageNoGateway})
 	}
 	if err := p.signable(who); err != nil {
-		return p.stop(err.Error() + nothingChanged)
+		return p.stopped(&stop{OutcomeMintRefused, err.Error() + nothingChanged})
 	}
 	if len(answers) == 0 {
 		return Step{Prompt: p.choicePrompt()}
 	}
-	choice, message := p.chosen(answers[0])
-	if message != "" {
-		return p.stop(message)
+	choice, end := p.chosen(answers[0])
+	if end != nil {
+		return p.stopped(end)
 	}
 	rationale := ""
 	if p.action.Rationale == RationaleRequired {
 		if len(answers) == 1 {
 			return Step{Prompt: p.reasonPrompt(choice)}
 		}
-		if rationale, message = given(answers[1]); message != "" {
-			return p.stop(message)
+		if rationale, end = given(answers[1]); end != nil {
+			return p.stopped(end)
 		}
 	}
 	return Step{Claims: p.claims(who, choice, rationale)}
 }
 
-func (p *Proposal) stop(message string) Step { return Step{Result: p.NotApplied(message)} }
+func (p *Proposal) stopped(s *stop) Step {
+	return Step{Result: p.NotApplied(s.message), Outcome: s.outcome}
+}
 
 // chosen reads the answer to the first prompt: a choice that is a change, or
-// the message that ends the matter.
-func (p *Proposal) chosen(a Answer) (choice, message string) {
-	value, message := given(a)
+// what ends the matter.
+func (p *Proposal) chosen(a Answer) (choice string, end *stop) {
+	value, end := given(a)
 	switch {
-	case message != "":
-		return "", message
+	case end != nil:
+		return "", end
 	case value == p.current:
-		return "", p.fill(p.action.Texts.Kept, value)
+		return "", &stop{OutcomeKept, p.fill(p.action.Texts.Kept, value)}
 	case !p.action.offers(value):
-		return "", p.fill(p.action.Texts.Unrecognised, "")
+		return "", &stop{OutcomeUnknown, p.fill(p.action.Texts.Unrecognised, "")}
 	}
-	return value, ""
+	return value, nil
 }
 
 // given returns an answer's value, or why there is none. What is no outcome
 // that this package knows counts as cancelled.
-func given(a Answer) (value, message string) {
+func given(a Answer) (value string, end *stop) {
 	switch {
 	case a.Outcome == Expired:
-		return "", MessageExpired
+		return "", &stop{OutcomeExpired, MessageExpired}
 	case a.Outcome != Answered || a.Value == "":
-		return "", MessageCancelled
+		return "", &stop{OutcomeCancelled, MessageCancelled}
 	}
-	return a.Value, ""
+	return a.Value, nil
 }

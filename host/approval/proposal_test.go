@@ -59,6 +59,11 @@ func TestNext(t *testing.T) {
 		{"a blank request", changed(func(a *approval.Authority) { a.RequestID = "" }), nil, unsigned},
 		{"no nonce", changed(func(a *approval.Authority) { a.Nonce = "" }), answered("high", "x"), "approval requires a nonce. Nothing was changed."},
 	}
+	outcomes := map[string]string{ // as section 9 calls them
+		"The user cancelled.": "cancelled", "The approval request expired. Nothing was changed.": "timed_out",
+		"The user kept the current priority 'medium'. Nothing was changed.": "kept", recognised: "refused_unknown_choice",
+		approval.MessageNoGateway: "refused_no_gateway_request", unsigned: "mint_refused", "approval requires a nonce. Nothing was changed.": "mint_refused",
+	}
 	c := catalogOf(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -74,6 +79,9 @@ func TestNext(t *testing.T) {
 				}
 			default:
 				wantText(t, "result", string(step.Result), notApplied(tt.want))
+			}
+			if outcome := outcomes[tt.want]; step.Outcome != outcome || (outcome == "") != (step.Result == nil) {
+				t.Errorf("outcome %q, want %q", step.Outcome, outcome)
 			}
 		})
 	}

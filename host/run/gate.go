@@ -8,6 +8,7 @@ import (
 	"weir/abi"
 	"weir/abi/strictjson"
 	"weir/host/fault"
+	"weir/host/telemetry"
 )
 
 // What a model or a workflow reads where nobody was asked, or nobody agreed.
@@ -154,7 +155,7 @@ func (r *run) display(call abi.ToolCall) abi.Raw {
 
 // proceed asks the next question, or executes, or ends with a result.
 func (r *run) proceed(tool Tool, call abi.ToolCall, proposal Proposal, g *given) (abi.ToolResult, *ending) {
-	result := g.result
+	result, outcome := g.result, ""
 	if result == nil && g.claims != nil { // a crash lies between
 		result = r.execute(g.claims, true)
 	}
@@ -164,7 +165,7 @@ func (r *run) proceed(tool Tool, call abi.ToolCall, proposal Proposal, g *given)
 		case err != nil:
 			return abi.ToolResult{}, r.failed(err)
 		case next.Prompt != nil && !r.room():
-			result = proposal.NotApplied(noRoom)
+			result, outcome = proposal.NotApplied(noRoom), telemetry.GateUnavailable
 		case next.Prompt != nil:
 			end := r.park(gateAction, g.step, *next.Prompt)
 			return abi.ToolResult{}, end
@@ -174,15 +175,46 @@ func (r *run) proceed(tool Tool, call abi.ToolCall, proposal Proposal, g *given)
 			}
 			result = r.execute(next.Claims, false)
 		default:
-			result = next.Result
+			result, outcome = next.Result, next.Outcome
 		}
 	}
+	r.gated(result, outcome)
 	step := Step{Kind: StepFunction, ID: g.step, Name: tool.Name, Input: r.display(call)}
 	settled, err := r.settle(tool, r.check(tool, abi.Raw(call.Arguments)), step, abi.ToolResult{Text: string(result)}, nil)
 	if err != nil {
 		return abi.ToolResult{}, r.failed(err)
 	}
 	return settled, nil
+}
+
+// gated records how a proposed change ended. Without an outcome it was executed,
+// and its result says what came of it.
+func (r *run) gated(result abi.Raw, outcome string) {
+	var x attempted
+	_ = json.Unmarshal(result, &x) // ours
+	g := telemetry.Gate{Action: x.Action, Resource: x.Resource, Outcome: outcome, Committed: x.Committed, Override: outcome == ""}
+	if outcome == "" {
+		g.Outcome = x.outcome()
+	}
+	r.opts.Tracer.Gated(r.ctx, g)
+}
+
+// attempted is the part of a result (3.7) that spans tell of.
+type attempted struct {
+	Action    string `json:"action"`
+	Resource  string `json:"resource_id"`
+	Committed bool   `json:"committed"`
+	Unknown   bool   `json:"outcome_unknown"`
+}
+
+func (x attempted) outcome() string {
+	switch {
+	case x.Committed:
+		return telemetry.GateApplied
+	case x.Unknown:
+		return telemetry.GateUnknown
+	}
+	return telemetry.GateRefused
 }
 
 // next is the proposal's next step. Each prompt on the way must be what was
@@ -209,7 +241,11 @@ func (r *run) claim(claims abi.Raw) error {
 // execute carries a change out, whoever listens, and makes what came of it
 // durable. Should that fail, a resume settles it again.
 func (r *run) execute(claims abi.Raw, settle bool) abi.Raw {
-	result := r.people.Execute(context.WithoutCancel(r.ctx), claims, settle)
+	ctx, span := r.opts.Tracer.StartExecute(context.WithoutCancel(r.ctx))
+	result := r.people.Execute(ctx, claims, settle)
+	var x attempted
+	_ = json.Unmarshal(result, &x) // ours
+	span.End(x.outcome())
 	r.out.record(RecordActionSettled, settledPayload{Result: result}, false)
 	if err := r.flush(); err != nil {
 		r.opts.Logger.Error("the outcome of a change is not in the log", "run", r.req.RunID, "error", err)

@@ -245,11 +245,12 @@ type Authority struct {
 }
 
 // ProposalStep is exactly one of: a prompt to show, a result for the model,
-// claims to execute.
+// claims to execute. Outcome is a code of why there is a result already.
 type ProposalStep struct {
-	Prompt *Prompt
-	Result abi.Raw
-	Claims abi.Raw
+	Prompt  *Prompt
+	Result  abi.Raw
+	Claims  abi.Raw
+	Outcome string
 }
 
 // Prompt is a question as clients see it.

@@ -25,6 +25,7 @@ type past struct {
 	sent    *sentPayload   // without a result
 	opened  *openedPayload // the last question
 	open    bool           // and nobody has answered it
+	wait    [2]time.Time   // since when it was, and until when
 	ended   *endedPayload
 
 	released string
@@ -89,16 +90,17 @@ func (p *past) take(ctx context.Context, log Log, j *journal, i int) error {
 	case RecordParked:
 		return load(&p.parked)
 	case RecordInteractionOpened:
+		p.wait[0] = time.UnixMilli(j.entries[i].Time)
 		return p.takeOpened(load)
 	case RecordInteractionAnswered:
 		var r resolvedPayload
 		err := load(&r)
-		p.resolve(r.Answer)
+		p.resolve(r.Answer, j.entries[i].Time)
 		return err
 	case RecordInteractionExpired:
-		p.resolve(expired)
+		p.resolve(expired, j.entries[i].Time)
 	case RecordInteractionCancelled:
-		p.resolve(nil)
+		p.resolve(nil, j.entries[i].Time)
 	case RecordActionClaims:
 		var c claimsPayload
 		err := load(&c)
@@ -142,8 +144,8 @@ func (p *past) takeOpened(load func(any) error) error {
 	return nil
 }
 
-func (p *past) resolve(answer abi.Raw) {
-	p.open = false
+func (p *past) resolve(answer abi.Raw, at int64) {
+	p.open, p.wait[1] = false, time.UnixMilli(at)
 	g := p.gate()
 	g.answers = append(g.answers, answer)
 }
@@ -219,11 +221,27 @@ func (e *Engine) revive(ctx context.Context, p *past, policy Policy, j *journal,
 	}
 	r.known, r.unsettled = true, p.sent
 	r.open(ctx, s.Traceparent)
+	r.waited(p)
 	r.equip(out, j)
 	r.out.replaying(p.released)
 	r.asks = p.parked.Asks
 	r.budget.toolCalls, r.budget.modelCalls, r.budget.steps = p.parked.ToolCalls, p.parked.ModelCalls, p.parked.Steps
 	return r
+}
+
+// waited records how long the question was open that a person has answered.
+func (r *run) waited(p *past) {
+	if p.opened == nil || p.opened.Kind == KindCalls || p.given == nil {
+		return
+	}
+	outcome := p.given.last().Outcome
+	switch {
+	case outcome == abi.HumanExpired:
+		outcome = "timed_out"
+	case outcome == abi.HumanAnswered && p.opened.Kind != abi.AskText:
+		outcome = "selected"
+	}
+	r.opts.Tracer.Waited(r.client, p.opened.ID, p.opened.Kind, outcome, p.wait[0], p.wait[1])
 }
 
 // goOn brings the run back to where it was and on from there.

@@ -34,6 +34,11 @@ const (
 	SpanMCP            = "<group>__<tool>"  // stands for the tool's step name
 	SpanGuardPrefix    = "guardrail."       // a hook follows: one guard's own verdict
 	SpanHTTP           = "<method> <route>" // see [Exchange]
+
+	SpanApprovalGate    = "approval.gate"
+	SpanApprovalWait    = "human_approval.wait"
+	SpanApprovalExecute = "mcp.approvals.execute"
+	SpanApprovalRespond = "human_approval.respond"
 )
 
 // Metrics of the agent, after "agent.<type>.". Counters have the unit "1",
@@ -95,6 +100,15 @@ const (
 	AttrPolicyResult = "policy.decision"
 	AttrPolicyReason = "policy.reason"
 	AttrPolicyKind   = "policy.kind"
+
+	AttrApprovalAction     = "approval.action"
+	AttrApprovalResource   = "approval.resource_id"
+	AttrApprovalOutcome    = "approval.outcome"
+	AttrApprovalOverride   = "approval.override"
+	AttrApprovalCommitted  = "approval.committed"
+	AttrInteractionID      = "interaction.id"
+	AttrInteractionKind    = "interaction.kind"
+	AttrInteractionOutcome = "interaction.outcome"
 
 	AttrGuardStage          = "guardrail.stage"
 	AttrGuardName           = "guardrail.name"
@@ -237,6 +251,10 @@ func Names() []Name {
 		{OfSpan, SpanExecuteTool, "", ConventionGenAI, "one tool call with its checks; the tool's name follows"},
 		{OfSpan, SpanMCP, "", ConventionContract, "the call of the MCP server under it: group__tool"},
 		{OfSpan, SpanToolPolicy, "", ConventionContract, "one decision of the host's own tool policy"},
+		{OfSpan, SpanApprovalGate, "", ConventionContract, "how a proposed change ended"},
+		{OfSpan, SpanApprovalWait, "", ConventionContract, "one question to a person, from when it was open to its answer or end"},
+		{OfSpan, SpanApprovalExecute, "", ConventionContract, "the request that has an approved change carried out"},
+		{OfSpan, SpanApprovalRespond, "", ConventionContract, "one answer that was given, in a trace of its own"},
 		{OfSpan, SpanInputGuard, "", ConventionContract, "the input stage"},
 		{OfSpan, SpanOutputGuard, "", ConventionContract, "the end of the output stage"},
 		{OfSpan, SpanGuardPrefix, "", ConventionWeir, "one guardrail's verdict; the stage follows. Of redactions for display only those that changed something"},
@@ -284,6 +302,14 @@ func Names() []Name {
 		{OfAttribute, AttrPolicyResult, "", ConventionContract, "tool.policy: allow, require_approval or deny"},
 		{OfAttribute, AttrPolicyReason, "", ConventionContract, "tool.policy: a code"},
 		{OfAttribute, AttrPolicyKind, "", ConventionContract, "tool.policy: deterministic"},
+		{OfAttribute, AttrApprovalAction, "", ConventionContract, "approval.gate: the action, as the executing server calls it"},
+		{OfAttribute, AttrApprovalResource, "", ConventionContract, "approval.gate: what is changed, as a person was shown it"},
+		{OfAttribute, AttrApprovalOutcome, "", ConventionContract, "approval.gate: applied, refused_by_mcp, kept, cancelled, timed_out and so on; unknown: nobody can say"},
+		{OfAttribute, AttrApprovalOverride, "", ConventionContract, "approval.gate: a person has chosen another state"},
+		{OfAttribute, AttrApprovalCommitted, "", ConventionContract, "approval.gate: the server says that the change is applied"},
+		{OfAttribute, AttrInteractionID, "", ConventionContract, "questions and answers: the question's id"},
+		{OfAttribute, AttrInteractionKind, "", ConventionContract, "human_approval.wait: radio, text or binary_choice"},
+		{OfAttribute, AttrInteractionOutcome, "", ConventionContract, "human_approval.wait: selected, answered, cancelled, timed_out; human_approval.respond: accepted, not_found, not_owner, gone, not_offered"},
 		{OfAttribute, AttrGuardStage, "", ConventionContract, "guardrail spans: input, output, tool_call, tool_result, display"},
 		{OfAttribute, AttrGuardName, "", ConventionContract, "guardrail spans: the stage's name or the plugin's"},
 		{OfAttribute, AttrGuardType, "", ConventionContract, "stages: the kind of check"},

@@ -330,3 +330,29 @@ func TestEndedContext(t *testing.T) {
 		t.Error("the span of a cancelled run is missing")
 	}
 }
+
+// Clause 9: the spans of a change that a person has approved.
+func TestApprovalSpans(t *testing.T) {
+	opened := time.Unix(1_700_000_000, 0)
+	run := func(opts telemetry.Options) map[string]map[string]any {
+		tracer, ended := record(t, opts)
+		tracer.Waited(t.Context(), "I", "radio", "selected", opened, opened.Add(time.Minute))
+		_, execute := tracer.StartExecute(t.Context())
+		execute.End(telemetry.GateRefused)
+		tracer.Gated(t.Context(), telemetry.Gate{Action: "set_ticket_priority", Resource: "TKT-1", Outcome: telemetry.GateApplied, Override: true, Committed: true})
+		tracer.Responded(t.Context(), "E", "I", "not_owner")
+		return ended()
+	}
+	spans := run(everything)
+	wantAttrs(t, spans["human_approval.wait"], map[string]any{"interaction.id": "I", "interaction.kind": "radio", "interaction.outcome": "selected"})
+	wantAttrs(t, spans["mcp.approvals.execute"], map[string]any{"status": "refused_by_mcp", "error.type": "refused_by_mcp"})
+	wantAttrs(t, spans["approval.gate"], map[string]any{"approval.action": "set_ticket_priority", "approval.resource_id": "TKT-1",
+		"approval.outcome": "applied", "approval.override": true, "approval.committed": true})
+	wantAttrs(t, spans["human_approval.respond"], map[string]any{"execution.id": "E", "interaction.id": "I", "interaction.outcome": "not_owner"})
+	if _, there := run(telemetry.Options{})["approval.gate"]["approval.resource_id"]; there {
+		t.Error("what is changed stands on a span without content")
+	}
+	tracer, ended := record(t, everything)
+	tracer.Responded(t.Context(), "words of", "the client", "not_found")
+	wantAttrs(t, ended()["human_approval.respond"], map[string]any{"interaction.outcome": "not_found"})
+}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -150,6 +151,43 @@ func TestCollectorIsAway(t *testing.T) {
 				t.Errorf("code %d:\n%s", code, c.stderr)
 			}
 			noSecrets(t, "stderr", c.stderr.String())
+		})
+	}
+}
+
+// Section 9: the gate, both questions, both answers and the execution of a change
+// are spans, and none holds what a person typed, who they are, or a token.
+func TestApprovalIsTraced(t *testing.T) {
+	for name, content := range map[string]bool{"captured": true, "not captured": false} {
+		t.Run(name, func(t *testing.T) {
+			c := collect(t)
+			o := newOffice(t, officeSetup{setup: setup{env: map[string]string{"NAT_TRACE_CAPTURE_CONTENT": strconv.FormatBool(content)}}})
+			w := o.with(t, map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": c.URL + "/v1/traces"})
+			said := w.approve(t, listen(w.open(t.Context(), t, user(changeQuestion))))
+			if !strings.Contains(said, `"committed":true`) {
+				t.Fatalf("the control: nothing was changed\n%s", said)
+			}
+			w.leave(t)
+			got := c.got.String()
+			for what, n := range map[string]int{"approval.gate": 1, "human_approval.wait": 2, "human_approval.respond": 2, "mcp.approvals.execute": 1,
+				"selected": 1, "accepted": 2, "approval.committed": 1} {
+				if strings.Count(got, what) < n {
+					t.Errorf("%q stands %d times on spans, want %d", what, strings.Count(got, what), n)
+				}
+			}
+			for _, outcome := range []string{"applied", "set_ticket_priority"} {
+				if !strings.Contains(got, outcome) {
+					t.Errorf("no span holds %q", outcome)
+				}
+			}
+			if held := strings.Contains(got, "approval.resource_id"); held != content {
+				t.Errorf("a span names what was changed: %v, want %v", held, content)
+			}
+			for _, secret := range []string{why, approval, o.desk.used()[0], userID, "Bearer "} {
+				if strings.Contains(got, secret) {
+					t.Errorf("a span holds %.12q…", secret)
+				}
+			}
 		})
 	}
 }
