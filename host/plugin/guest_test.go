@@ -56,6 +56,19 @@ func TestGuestSeesOnlyItsRequest(t *testing.T) {
 	}
 }
 
+// A Go guest whose clocks show 0 cannot collect its garbage, so no clock is
+// earlier than that of initialisation.
+func TestTheEarliestClock(t *testing.T) {
+	p := load(t, plugin.Spec{Wasm: plugintest.Build(t, "host/plugin/testdata/probe")})
+	for _, now := range []int64{0, 1, -1} {
+		for what, want := range map[string]string{"collect": "collected", "time": "1"} {
+			if got, err := probe(t, p, abi.Call{Now: now, Seed: "0"}, what); err != nil || got != want {
+				t.Errorf("now %d: %s: %q, %v; want %q", now, what, got, err, want)
+			}
+		}
+	}
+}
+
 func TestRandomnessIsTheSeeds(t *testing.T) {
 	p := load(t, plugin.Spec{Wasm: plugintest.Build(t, "host/plugin/testdata/probe")})
 	seen := map[string]string{}

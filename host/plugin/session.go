@@ -23,10 +23,13 @@ type session struct {
 	sdk     *sdkGuest // of an Extism module
 }
 
-// setupStamp is the clock and seed of initialisation and describe. The clock is
-// early, so no later call goes back behind it, and not zero, at which Go's
-// run-time gives up.
-func setupStamp() stamp { return stamp{now: int64(time.Millisecond), seed: 0} }
+// earliest is what the clock of initialisation and describe shows, in
+// milliseconds, and so that of any call at least: a clock does not go back, and
+// at zero Go's run-time gives up when it collects garbage.
+const earliest = 1
+
+// setupStamp is the clock and seed of initialisation and describe.
+func setupStamp() stamp { return stamp{now: earliest * int64(time.Millisecond), seed: 0} }
 
 // stamp is the clock and the seed of one call.
 type stamp struct {
@@ -42,7 +45,7 @@ func stampOf(c abi.Call) (stamp, error) {
 	}
 	now := int64(math.MaxInt64)
 	if c.Now < math.MaxInt64/int64(time.Millisecond) {
-		now = max(c.Now, 0) * int64(time.Millisecond)
+		now = max(c.Now, earliest) * int64(time.Millisecond)
 	}
 	return stamp{now: now, seed: seed}, nil
 }
