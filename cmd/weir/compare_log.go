@@ -12,6 +12,7 @@ import (
 
 	"weir/cmd/weir/internal/compare/report"
 	"weir/cmd/weir/internal/compare/variant"
+	"weir/cmd/weir/internal/sample"
 	"weir/host/config"
 )
 
@@ -123,7 +124,7 @@ func (w *weir) compareRecorded(ctx context.Context, c *compareLogFlags) (*varian
 		log, err := source.log(ctx, id)
 		if err == nil {
 			var s variant.Sample
-			if s, err = variant.Read(log); err == nil {
+			if s, err = sample.Read(log); err == nil {
 				samples = append(samples, s)
 			}
 		}
@@ -134,7 +135,11 @@ func (w *weir) compareRecorded(ctx context.Context, c *compareLogFlags) (*varian
 			unread = append(unread, fmt.Sprintf("a log cannot be read: %s: %v", id, err))
 		}
 	}
-	result := variant.Compare(samples, variant.Options{Config: cfg, Since: c.since, Seed: c.seed, Harness: thisHarness()})
+	opts := variant.Options{Config: cfg.Path, Since: c.since, Seed: c.seed, Harness: thisHarness()}
+	for _, v := range cfg.Variants {
+		opts.Variants = append(opts.Variants, variant.Declared{Name: v.Name, Share: v.Share})
+	}
+	result := variant.Compare(samples, opts)
 	result.Notes = append(result.Notes, unread...)
 	return result, nil
 }

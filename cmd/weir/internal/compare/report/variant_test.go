@@ -7,24 +7,21 @@ import (
 	"time"
 
 	"weir/cmd/weir/internal/compare/variant"
-	"weir/host/config"
-	"weir/host/run"
 )
 
 // The page of variants asks nobody for anything, escapes every text, and shows
 // what the tables on a terminal show.
 func TestVariantPage(t *testing.T) {
-	cfg := &config.Config{Path: hostile, Variants: config.Variants{{Name: hostile, Share: 0.5}}}
 	var samples []variant.Sample
 	for i := range 40 {
-		s := variant.Sample{Run: hostile, User: fmt.Sprint("canary", i), Variant: config.Base, Generation: hostile, State: run.Completed, Ended: true,
+		s := variant.Sample{Run: hostile, User: fmt.Sprint("canary", i), Variant: variant.Base, Generation: hostile, State: variant.Completed, Ended: true,
 			Kept: true, Recorded: true, Seconds: float64(i) / 10, Fuel: uint64(i) * 100_000}
 		if i%2 == 1 {
-			s.Variant, s.State = hostile, run.Blocked
+			s.Variant, s.State = hostile, variant.Blocked
 		}
 		samples = append(samples, s)
 	}
-	r := variant.Compare(samples, variant.Options{Config: cfg, Since: time.Hour})
+	r := variant.Compare(samples, variant.Options{Config: hostile, Variants: []variant.Declared{{Name: hostile, Share: 0.5}}, Since: time.Hour})
 	r.Notes, r.Broken = append(r.Notes, hostile), append(r.Broken, hostile)
 	var page, text strings.Builder
 	if err := WriteVariantsHTML(&page, r); err != nil {

@@ -1,7 +1,5 @@
 package variant
 
-import "weir/host/run"
-
 // Units of metrics.
 const (
 	UnitRate    = "rate"  // of runs, 0 to 1
@@ -28,7 +26,7 @@ type measure struct {
 
 // metrics are all of them, in the order of reports.
 func metrics() []measure {
-	state := func(want run.State) func(*Sample) (float64, bool) {
+	state := func(want string) func(*Sample) (float64, bool) {
 		return func(s *Sample) (float64, bool) { return rate(s.State == want), true }
 	}
 	kept := func(of func(*Sample) float64) func(*Sample) (float64, bool) {
@@ -41,10 +39,10 @@ func metrics() []measure {
 		return measure{Metric{Name: name, About: about, Unit: UnitRate}, kept(func(s *Sample) float64 { return rate(of(s)) })}
 	}
 	return []measure{
-		{Metric{Name: "completed", About: "runs that came to their end", Unit: UnitRate}, state(run.Completed)},
-		{Metric{Name: "blocked", About: "runs whose question was refused", Unit: UnitRate}, state(run.Blocked)},
-		{Metric{"failed", "runs that failed", UnitRate, true}, state(run.Failed)},
-		{Metric{Name: "cancelled", About: "runs whose client left", Unit: UnitRate}, state(run.Cancelled)},
+		{Metric{Name: "completed", About: "runs that came to their end", Unit: UnitRate}, state(Completed)},
+		{Metric{Name: "blocked", About: "runs whose question was refused", Unit: UnitRate}, state(Blocked)},
+		{Metric{"failed", "runs that failed", UnitRate, true}, state(Failed)},
+		{Metric{Name: "cancelled", About: "runs whose client left", Unit: UnitRate}, state(Cancelled)},
 		share("asked", "runs in which a person was asked", func(s *Sample) bool { return s.Questions > 0 }),
 		share("answered", "runs in which a person answered", func(s *Sample) bool { return s.Answers > 0 }),
 		share("tool_call_refused", "runs in which a guardrail refused a tool call", func(s *Sample) bool { return s.CallsRefused > 0 }),

@@ -16,7 +16,6 @@ import (
 
 	"weir/cmd/weir/internal/compare"
 	"weir/cmd/weir/internal/compare/stat"
-	"weir/host/config"
 )
 
 // Result is what a comparison found. It names nobody.
@@ -72,12 +71,22 @@ type Row struct {
 	Verdict    string   `json:"verdict"`
 }
 
+// Base is how the runs outside of every variant are called.
+const Base = "base"
+
+// Declared is a variant as the configuration has it.
+type Declared struct {
+	Name  string
+	Share float64
+}
+
 // Options of a comparison.
 type Options struct {
-	Config  *config.Config // says which variants there are
-	Since   time.Duration
-	Seed    uint64 // of the resampling, 1 by default
-	Harness compare.Harness
+	Config   string     // path of the file that says which variants there are
+	Variants []Declared // as it says
+	Since    time.Duration
+	Seed     uint64 // of the resampling, 1 by default
+	Harness  compare.Harness
 	// Now is the clock of generated_at; time.Now by default.
 	Now func() time.Time
 }
@@ -90,10 +99,10 @@ func Compare(samples []Sample, opts Options) *Result {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	r := &Result{GeneratedAt: opts.Now().UTC().Format(time.RFC3339), Mode: "variants", Config: opts.Config.Path,
+	r := &Result{GeneratedAt: opts.Now().UTC().Format(time.RFC3339), Mode: "variants", Config: opts.Config,
 		Since: span(opts.Since), Runs: len(samples), Seed: opts.Seed, Resamples: stat.Resamples, Harness: opts.Harness,
 		Groups: []Group{}, Comparisons: []Comparison{}, Broken: []string{}, Notes: []string{}}
-	r.group(samples, opts.Config)
+	r.group(samples, opts.Variants)
 	for i := range r.Groups {
 		r.Groups[i].sum()
 	}
@@ -115,9 +124,9 @@ func span(d time.Duration) string {
 
 // group sorts the samples by variant: the base, those of the configuration in
 // its order, and those that the configuration does not have any more.
-func (r *Result) group(samples []Sample, cfg *config.Config) {
-	r.Groups = append(r.Groups, Group{Name: config.Base, Share: 1})
-	for _, v := range cfg.Variants {
+func (r *Result) group(samples []Sample, declared []Declared) {
+	r.Groups = append(r.Groups, Group{Name: Base, Share: 1})
+	for _, v := range declared {
 		r.Groups = append(r.Groups, Group{Name: v.Name, Share: v.Share})
 		r.Groups[0].Share -= v.Share
 	}
@@ -134,7 +143,7 @@ func (r *Result) group(samples []Sample, cfg *config.Config) {
 		r.Groups[i].samples = append(r.Groups[i].samples, s)
 	}
 	r.Groups = slices.DeleteFunc(r.Groups, func(g Group) bool { // nobody should have had it, and nobody did
-		return len(g.samples) == 0 && g.Share == 0 && g.Name != config.Base
+		return len(g.samples) == 0 && g.Share == 0 && g.Name != Base
 	})
 }
 
@@ -235,7 +244,7 @@ func (r *Row) verdict(name string) string {
 	case r.LessIsBetter && d.Mean < 0:
 		return name + " is better"
 	case r.LessIsBetter:
-		return config.Base + " is better"
+		return Base + " is better"
 	case d.Mean > 0:
 		return "more with " + name
 	}
