@@ -40,11 +40,12 @@ func (w *weir) agentvSocket(ctx context.Context, args []string) int {
 		f.Usage()
 		return exitUsage
 	}
+	ln, err := turn.Listen(*address) // first, because loading the policy takes longer
+	if err != nil {
+		return w.refuse(refusedToStart, err)
+	}
+	defer ln.Close()
 	return w.serveTurns(ctx, *path, host.TurnOptions{Listener: strings.TrimPrefix(*address, "socket://")}, func(a *host.TurnAgent) error {
-		ln, err := turn.Listen(*address)
-		if err != nil {
-			return err
-		}
 		log, _ := w.logger(slog.LevelInfo)
 		log.Info("listening", "address", ln.Addr().Network()+":"+ln.Addr().String())
 		return a.Serve(ctx, ln)
@@ -54,15 +55,14 @@ func (w *weir) agentvSocket(ctx context.Context, args []string) int {
 // serveTurns starts an agent, has it serve and stops it. Everything that is said
 // beside answers goes to stderr.
 func (w *weir) serveTurns(ctx context.Context, path string, opts host.TurnOptions, serve func(*host.TurnAgent) error) int {
-	const refused = "weir refused to start"
 	log, err := w.logger(slog.LevelInfo)
 	if err != nil {
-		return w.refuse(refused, err)
+		return w.refuse(refusedToStart, err)
 	}
 	opts.Options = host.Options{ConfigPath: path, Env: w.env, Logger: log}
 	agent, err := host.StartTurn(ctx, opts)
 	if err != nil {
-		return w.refuse(refused, err)
+		return w.refuse(refusedToStart, err)
 	}
 	code := exitOK
 	if err := serve(agent); err != nil && ctx.Err() == nil {

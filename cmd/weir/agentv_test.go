@@ -158,3 +158,13 @@ func TestAgentVHuman(t *testing.T) {
 		}
 	}
 }
+
+// Where a socket may not be is said before anything is loaded.
+func TestAgentVSocketRefuses(t *testing.T) {
+	for _, address := range []string{"tcp:0.0.0.0:9000", "socket://10.0.0.1:9", "9000"} {
+		got := invoke(t, nil, "", "agentv", "socket", "--listen", address, "--config", filepath.Join(t.TempDir(), "absent.toml"))
+		if got.code != exitFailed || got.stdout != "" || !strings.HasPrefix(got.stderr, "weir refused to start: socket: expected tcp:HOST:PORT on loopback or unix:PATH") {
+			t.Errorf("%s: %+v", address, got)
+		}
+	}
+}

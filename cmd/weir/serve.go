@@ -11,6 +11,9 @@ import (
 	"weir/host"
 )
 
+// refusedToStart begins what a start says that was none.
+const refusedToStart = "weir refused to start"
+
 // serve runs the host until ctx ends. Whatever fails before the listener is
 // open is a refusal to start.
 func (w *weir) serve(ctx context.Context, args []string) int {
@@ -19,12 +22,11 @@ func (w *weir) serve(ctx context.Context, args []string) int {
 	if _, code, ok := w.parse(f, args, 0); !ok {
 		return code
 	}
-	const refused = "weir refused to start"
 	log, err := w.logger(slog.LevelInfo)
 	if err != nil {
-		return w.refuse(refused, err)
+		return w.refuse(refusedToStart, err)
 	}
-	prefix := refused
+	prefix := refusedToStart
 	hangup := make(chan os.Signal, 1) // one that waits says as much as many
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)

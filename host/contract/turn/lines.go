@@ -66,15 +66,14 @@ func (h *Handler) errorLine(err error) []byte {
 }
 
 // Listen opens a socket at "tcp:HOST:PORT" on loopback or "unix:PATH"; also with
-// two slashes, and with socket:// before it. Nobody is authenticated there, so
-// every other address is refused. A socket's file that nobody serves is
-// replaced.
+// two slashes, and with socket:// before it or in its place. Nobody is
+// authenticated there, so every other address is refused. A socket's file that
+// nobody serves is replaced.
 func Listen(address string) (net.Listener, error) {
-	network, target, ok := strings.Cut(strings.TrimPrefix(address, "socket://"), ":")
-	target = strings.TrimPrefix(target, "//")
+	network, target := transport(address)
 	switch {
-	case ok && network == "tcp" && loopback(target):
-	case ok && network == "unix" && target != "":
+	case network == "tcp" && loopback(target):
+	case network == "unix" && target != "":
 		if err := free(target); err != nil {
 			return nil, err
 		}
@@ -92,6 +91,21 @@ func Listen(address string) (net.Listener, error) {
 		}
 	}
 	return ln, nil
+}
+
+// transport reads a socket's address, as callers may write that of an agent.
+func transport(address string) (network, target string) {
+	rest, alias := strings.CutPrefix(address, "socket://")
+	network, target, _ = strings.Cut(rest, ":")
+	switch {
+	case network == "tcp" || network == "unix":
+		return network, strings.TrimPrefix(target, "//")
+	case alias && strings.HasPrefix(rest, "/"):
+		return "unix", rest
+	case alias:
+		return "tcp", rest
+	}
+	return "", ""
 }
 
 func loopback(address string) bool {

@@ -320,7 +320,7 @@ func TestLineLimit(t *testing.T) {
 // authenticated there.
 func TestListen(t *testing.T) {
 	dir := t.TempDir()
-	for _, address := range []string{"tcp:127.0.0.1:0", "tcp:localhost:0", "tcp://[::1]:0", "socket://tcp:127.0.0.1:0", "unix:" + dir + "/a", "unix://" + dir + "/b", "unix:" + dir + "/a"} {
+	for _, address := range []string{"tcp:127.0.0.1:0", "tcp:localhost:0", "tcp://[::1]:0", "socket://tcp:127.0.0.1:0", "socket://127.0.0.1:0", "socket://" + dir + "/c", "unix:" + dir + "/a", "unix://" + dir + "/b", "unix:" + dir + "/a"} {
 		ln, err := Listen(address)
 		if err != nil && strings.Contains(address, "::1") {
 			t.Logf("%s: %v", address, err) // a machine without IPv6
@@ -345,7 +345,7 @@ func TestListen(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, address := range []string{"", "tcp:0.0.0.0:9000", "tcp::9000", "tcp:10.0.0.1:1", "tcp:example.org:1", "unix:", "http://127.0.0.1:1", "127.0.0.1:1", "unix:" + dir + "/file"} {
+	for _, address := range []string{"", "tcp:0.0.0.0:9000", "tcp::9000", "tcp:10.0.0.1:1", "tcp:example.org:1", "unix:", "http://127.0.0.1:1", "127.0.0.1:1", dir + "/d", "socket://", "socket://0.0.0.0:1", "unix:" + dir + "/file"} {
 		if ln, err := Listen(address); fault.Of(err) != fault.Invalid {
 			_ = ln.Close()
 			t.Errorf("%s: %v", address, err)
