@@ -24,7 +24,11 @@ type bounds struct {
 }
 
 func (p *Plugin) bounds(hook abi.Hook, st stamp, request int) bounds {
-	b := bounds{stamp: st, time: p.limits.Call(hook, request), fuel: p.limits.Fuel}
+	timed := hook
+	if hook == abi.HookCheckOutput && st.display {
+		timed = abi.HookCheckToolResult // it is as long as one
+	}
+	b := bounds{stamp: st, time: p.limits.Call(timed, request), fuel: p.limits.Fuel}
 	if hook == abi.HookDescribe || hook == abi.HookConfigure {
 		b.fuel *= setupFuel
 	}

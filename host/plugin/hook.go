@@ -92,6 +92,9 @@ func (p *Plugin) typed(ctx context.Context, hook abi.Hook, call abi.Call, req re
 	if err != nil {
 		return 0, p.report(string(hook), err, "")
 	}
+	if q, ok := req.(*abi.CheckOutputRequest); ok {
+		st.display = q.Use == abi.UseDisplay
+	}
 	_, fuel, err := p.invoke(ctx, hook, st, req.AppendJSON(nil), nil, decode)
 	return fuel, err
 }

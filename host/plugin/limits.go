@@ -102,8 +102,9 @@ func setDefault[T int | uint64 | time.Duration](field *T, value T) {
 
 // Call is how long a call of a hook with a request of that many bytes may run.
 // Without a number of the operator's it is 50 ms for checks and 200 ms for
-// step, with 1 ms for each KiB (check_output: none), and Setup for describe
-// and configure.
+// step, with 1 ms for each KiB, and Setup for describe and configure. The pieces
+// of an answer are short, so check_output has none for them; a display has a
+// tool result's.
 func (l Limits) Call(hook abi.Hook, request int) time.Duration {
 	base, more := l.hook(hook)
 	return base + time.Duration((request+1023)/1024)*more

@@ -31,10 +31,12 @@ const earliest = 1
 // setupStamp is the clock and seed of initialisation and describe.
 func setupStamp() stamp { return stamp{now: earliest * int64(time.Millisecond), seed: 0} }
 
-// stamp is the clock and the seed of one call.
+// stamp is the clock and the seed of one call, and what else its request says
+// to the sandbox.
 type stamp struct {
-	now  int64 // nanoseconds
-	seed uint64
+	now     int64 // nanoseconds
+	seed    uint64
+	display bool // of a whole tool result, and not of the next piece of an answer
 }
 
 // stampOf reads the clock and the seed that a request carries.
@@ -54,7 +56,7 @@ func stampOf(c abi.Call) (stamp, error) {
 // the hook is.
 func stampIn(request []byte) (stamp, error) {
 	var call abi.Call
-	hasNow := false
+	hasNow, use := false, ""
 	d := strictjson.NewDecoder(request)
 	err := d.Object(func(name string) (err error) {
 		switch name {
@@ -63,6 +65,12 @@ func stampIn(request []byte) (stamp, error) {
 			call.Now, err = d.Int()
 		case "seed":
 			call.Seed, err = d.String()
+		case "use":
+			if d.Kind() == strictjson.String {
+				use, err = d.String()
+				return err
+			}
+			fallthrough
 		default:
 			err = d.Skip()
 		}
@@ -77,7 +85,9 @@ func stampIn(request []byte) (stamp, error) {
 	if err != nil {
 		return stamp{}, fault.New(fault.Invalid, "request: %w", err)
 	}
-	return stampOf(call)
+	st, err := stampOf(call)
+	st.display = use == abi.UseDisplay
+	return st, err
 }
 
 // begin prepares for the next call.
