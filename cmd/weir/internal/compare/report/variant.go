@@ -21,7 +21,7 @@ var variantPage string
 // WriteVariantsHTML writes the report of a comparison of variants.
 func WriteVariantsHTML(w io.Writer, r *variant.Result) error {
 	return write(w, variantPage, r, template.FuncMap{
-		"percent": percent, "seconds": seconds, "short": short, "value": value, "change": change, "rates": rates,
+		"percent": percent, "seconds": seconds, "short": short, "value": value, "change": change, "rates": rates, "timeOf": timeOf,
 		"generations": generations, "curvesTo": curvesTo, "differs": func(r variant.Row) bool { return r.Difference.Decided },
 	})
 }
@@ -42,6 +42,9 @@ func value(unit string, v float64, users int) string {
 	}
 	return count(v)
 }
+
+// timeOf is a time of a group's, if it has any.
+func timeOf(g variant.Group, v float64) string { return value(variant.UnitSeconds, v, g.Time.N) }
 
 // count is a mean of counts, with as many places as are of use.
 func count(v float64) string {
@@ -129,12 +132,12 @@ func atLeast(times []float64) []float64 {
 // WriteVariantsText writes the comparison as tables.
 func WriteVariantsText(w io.Writer, r *variant.Result) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d runs of the last %s\n\n", r.Runs, r.Since)
+	fmt.Fprintf(&b, "%d runs of the last %s; times are the running times of completed runs\n\n", r.Runs, r.Since)
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "variant\tshare\truns\tusers\tmin\tp50\tp95\tmax\tgeneration")
 	for _, g := range r.Groups {
 		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\n", Clean(g.Name), percent(g.Share), g.Runs, g.Users,
-			seconds(g.Time.Min), seconds(g.Time.P50), seconds(g.Time.P95), seconds(g.Time.Max), generations(g))
+			timeOf(g, g.Time.Min), timeOf(g, g.Time.P50), timeOf(g, g.Time.P95), timeOf(g, g.Time.Max), generations(g))
 	}
 	_ = t.Flush() // a strings.Builder takes everything
 	for _, c := range r.Comparisons {

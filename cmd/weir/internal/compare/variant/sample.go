@@ -35,3 +35,7 @@ type Sample struct {
 	ModelCalls int
 	GuardCalls int
 }
+
+// timed tells whether a run's time says something about speed: a refusal is fast,
+// and would make every guard look like an accelerator.
+func (s *Sample) timed() bool { return s.State == Completed }

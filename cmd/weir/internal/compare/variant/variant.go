@@ -45,7 +45,7 @@ type Group struct {
 	Runs        int            `json:"runs"`
 	Open        int            `json:"open"` // more that have not ended
 	Users       int            `json:"users"`
-	Time        stat.Summary   `json:"running_time"` // seconds
+	Time        stat.Summary   `json:"running_time"` // of completed runs, seconds
 	Metrics     []Value        `json:"metrics"`
 
 	samples []Sample
@@ -161,7 +161,9 @@ func (g *Group) sum() {
 		}
 		ended = append(ended, s)
 		users[s.User] = true
-		times = append(times, s.Seconds)
+		if s.timed() {
+			times = append(times, s.Seconds)
+		}
 	}
 	g.samples, g.Runs, g.Users, g.Time = ended, len(ended), len(users), stat.Summarize(times)
 	g.Metrics = []Value{}
@@ -287,11 +289,13 @@ func (r *Result) note(samples []Sample) {
 	}
 }
 
-// Times are the running times of a group's ended runs, in seconds.
+// Times are the running times of a group's completed runs, in seconds.
 func (g *Group) Times() []float64 {
-	times := make([]float64, len(g.samples))
-	for i, s := range g.samples {
-		times[i] = s.Seconds
+	times := []float64{}
+	for i := range g.samples {
+		if g.samples[i].timed() {
+			times = append(times, g.samples[i].Seconds)
+		}
 	}
 	return times
 }
