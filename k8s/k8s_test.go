@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -182,10 +183,29 @@ func testSecrets(t *testing.T, c corev1.Container, pod corev1.PodSpec, env map[s
 			t.Errorf("%s is no emptyDir, and the root cannot be written", path)
 		}
 	}
+	testSizes(t, volumes[mounts["/app/plugins/dist/.cache"].Name], volumes[mounts["/var/lib/weir"].Name])
 	if len(mounts) != len(volumes) {
 		t.Errorf("%d mounts and %d volumes", len(mounts), len(volumes))
 	}
 }
+
+// testSizes: a pod whose volume outgrows its limit is evicted, so what the agent
+// bounds itself has to fit.
+func testSizes(t *testing.T, cache, state corev1.Volume) {
+	const kept, compiled = 512 << 20, 256 << 20 // images, and as much of instrumented modules; compiled code
+	if limit := cache.EmptyDir.SizeLimit.Value(); limit < 2*kept+compiled {
+		t.Errorf("the cache may have %d bytes, and weir keeps up to %d there", limit, 2*kept+compiled)
+	}
+	bound, err := config.ParseSize(maxBytes.FindStringSubmatch(podConfig(t, podChanges))[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if limit := state.EmptyDir.SizeLimit.Value(); limit < int64(bound)+256<<20 {
+		t.Errorf("the state may have %d bytes, and [store] max_bytes is %d", limit, bound)
+	}
+}
+
+var maxBytes = regexp.MustCompile(`(?m)^(?:# )?max_bytes = "([^"]+)"`)
 
 // platform.md 8.3, and no more rights than the agent needs.
 func testConfinement(t *testing.T, c corev1.Container, pod corev1.PodSpec) {
@@ -240,6 +260,7 @@ type change struct{ from, to string }
 var podChanges = []change{
 	{`dir = "plugins/dist"`, `dir = "/app/plugins/dist"   # pod`},
 	{`# lock = "warn"`, `lock = "require"   # pod`},
+	{`# max_bytes = "16GiB"`, `max_bytes = "1536MiB"   # pod`},
 	{`system = "prompts/system.md"`, `system = "/app/prompts/system.md"   # pod`},
 	{`self_check_input = "prompts/self_check_input.md"`, `self_check_input = "/app/prompts/self_check_input.md"   # pod`},
 }
