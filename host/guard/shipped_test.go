@@ -27,6 +27,12 @@ var patient = plugin.Limits{Timeout: 10 * time.Second}
 // configuration, in the shipped order.
 func shippedOutput(t testing.TB) []guard.Guard {
 	t.Helper()
+	return shippedWithin(t, patient)
+}
+
+// shippedWithin is shippedOutput with other limits.
+func shippedWithin(t testing.TB, limits plugin.Limits) []guard.Guard {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("compiles modules")
 	}
@@ -42,7 +48,7 @@ func shippedOutput(t testing.TB) []guard.Guard {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := rt.Load(ctx, plugin.Spec{Name: name, Wasm: plugintest.Build(t, "plugins/"+name), Config: config, Limits: patient})
+		p, err := rt.Load(ctx, plugin.Spec{Name: name, Wasm: plugintest.Build(t, "plugins/"+name), Config: config, Limits: limits})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -298,4 +304,21 @@ func benchmarkDelta(b *testing.B, text string, counts func(guard.Step) bool) {
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/1000, "µs-p50")
 	b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds())/1000, "µs-p99")
+}
+
+// Text that arrives at once takes no call longer than one that streams: a table
+// of numbers, where every digit may begin a card, within half of what a check may
+// take. Counted in fuel, not by a clock.
+func TestShippedGuardsTakeLongPieces(t *testing.T) {
+	list := shippedWithin(t, plugin.Limits{Timeout: 10 * time.Second, Fuel: 25_000_000})
+	for _, unit := range []string{"1 ", "7 4 0 3 ", "12 ", "1-1 ", "12:30 ", "a@b.co, "} {
+		text := strings.Repeat(unit, 32<<10/len(unit))
+		for _, step := range rehearse(t, chainOf(t, list), []string{text}) {
+			for _, g := range step.Guards {
+				if g.Err != nil {
+					t.Errorf("%q …: %v", unit, g.Err)
+				}
+			}
+		}
+	}
 }

@@ -7,7 +7,7 @@ import (
 
 // callBytes is how much new text a guard sees in one call, so that a long text
 // that arrives at once needs no longer calls than a streamed one.
-const callBytes = 16 << 10
+const callBytes = 1 << 10
 
 // stream guards one text, synchronously: it is the sink without its goroutine.
 //
