@@ -268,7 +268,7 @@ func Names() []Name {
 		{OfMetric, MetricPluginErrors, unitOne, ConventionPlatform, "plugin calls without an answer (trap, timeout, fuel and so on), by plugin, hook and code"},
 		{OfMetric, MetricTools, unitOne, ConventionPlatform, "tool calls, by tool and outcome: ok, error, refused"},
 		{OfMetric, MetricToolsDuration, unitSeconds, ConventionPlatform, "how long the tool's server took, by tool and outcome"},
-		{OfMetric, MetricApprovals, unitOne, ConventionPlatform, "questions to a person that ended, by outcome: answered, expired, cancelled"},
+		{OfMetric, MetricApprovals, unitOne, ConventionPlatform, "questions to a person that ended, by outcome: answered (with a person's Cancel, too), expired, cancelled (with its run)"},
 		{OfMetric, MetricApprovalsDuration, unitSeconds, ConventionPlatform, "how long they were open"},
 		{OfMetric, MetricStreams, unitOne, ConventionPlatform, "event streams that are open"},
 		{OfMetric, MetricFirstToken, unitSeconds, ConventionPlatform, "from the model's first text to the first released character: what the guards add"},
