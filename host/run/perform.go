@@ -73,6 +73,7 @@ func (r *run) performModel(req *abi.ModelRequest) (abi.Event, *ending) {
 		return abi.Event{Type: abi.EventModelFailed, Code: failCode(err)}, nil
 	}
 	r.note.Finish = knownFinish(reply.FinishReason)
+	r.note.InputTokens, r.note.OutputTokens = reply.InputTokens, reply.OutputTokens
 	return abi.Event{Type: abi.EventModel, Ref: r.thread.nextRef(), Text: reply.Text, ToolCalls: reply.ToolCalls}, nil
 }
 

@@ -52,6 +52,9 @@ type Heard struct {
 	Calls   []HeardCall `json:"calls,omitempty"`   // of a reply; of tools, where the workflow made other calls
 
 	Results []HeardResult `json:"results,omitempty"`
+
+	InputTokens  int `json:"input_tokens,omitempty"` // of a reply, where the provider tells
+	OutputTokens int `json:"output_tokens,omitempty"`
 }
 
 // HeardCall is a proposed call. Arguments are JSON, or a string with the text of
@@ -109,11 +112,15 @@ type note struct {
 	Stopped bool           `json:"stopped,omitempty"`
 	Calls   []CallNote     `json:"calls,omitempty"`
 	Other   []abi.ToolCall `json:"other,omitempty"` // that the workflow made instead of the reply's
+
+	InputTokens  int `json:"input_tokens,omitempty"`
+	OutputTokens int `json:"output_tokens,omitempty"`
 }
 
 // IsZero is for encoding/json.
 func (n note) IsZero() bool {
-	return n.Asked == "" && n.Said == 0 && n.Finish == "" && !n.Stopped && n.Calls == nil && n.Other == nil
+	return n.Asked == "" && n.Said == 0 && n.Finish == "" && !n.Stopped && n.Calls == nil && n.Other == nil &&
+		n.InputTokens == 0 && n.OutputTokens == 0
 }
 
 func (r *run) hear(in input) { r.heard = append(r.heard, in) }
@@ -223,7 +230,11 @@ func (r *run) recording() *Recording {
 		h := r.guardedEvent(ctx, in)
 		all += h.Said
 		if stop := r.verdict.Stop; stop != nil { // how much stood behind the cut is nobody's business
-			h.Said = max(0, min(h.Said, stop.At-said))
+			until := max(0, min(h.Said, stop.At-said))
+			if until < h.Said {
+				h.OutputTokens = 0
+			}
+			h.Said = until
 		}
 		said += h.Said
 		out.Heard = append(out.Heard, h)
@@ -234,7 +245,8 @@ func (r *run) recording() *Recording {
 
 func (r *run) guardedEvent(ctx context.Context, in input) Heard {
 	e, n := in.Event, in.Note
-	h := Heard{Call: in.Call, Type: e.Type, Asked: n.Asked, Said: n.Said, Finish: n.Finish, Code: e.Code, Stopped: n.Stopped}
+	h := Heard{Call: in.Call, Type: e.Type, Asked: n.Asked, Said: n.Said, Finish: n.Finish, Code: e.Code, Stopped: n.Stopped,
+		InputTokens: n.InputTokens, OutputTokens: n.OutputTokens}
 	if e.Text != "" && n.Said == 0 {
 		h.Text = r.display1(ctx, e.Text)
 		h.Masked = h.Text != e.Text

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -55,5 +56,45 @@ func TestRecordingIsGuarded(t *testing.T) {
 	}
 	if recording == 0 || recording > 2<<10 {
 		t.Errorf("the recording has %d bytes", recording)
+	}
+}
+
+// counted is a model whose provider tells tokens.
+type counted struct{ *world }
+
+func (c counted) Complete(ctx context.Context, call *ModelCall, onText func(string)) (*ModelReply, error) {
+	reply, err := c.world.Complete(ctx, call, onText)
+	if reply != nil {
+		reply.InputTokens, reply.OutputTokens = 70, 8
+	}
+	return reply, err
+}
+
+// Tokens are in a recording where the provider tells them, with the variant that
+// they were used in, but not how long a reply was whose end stands behind a cut.
+func TestTokensAreRecorded(t *testing.T) {
+	for text, want := range map[string]int{"All is well.": 8, "It is SECRET and more.": 0} {
+		w := &world{script: script{question: "How is it?", model: []modelTurn{{text: []string{text}}}}}
+		log := logs{memory.New(memory.Options{})}
+		engine, err := New(Deps{Policy: func() (Policy, func()) { return w, func() {} }, Model: counted{w}, Tools: fakeTools{w}, Log: log},
+			Options{Now: fixedNow, NewID: counter("id-"), Seed: func() uint64 { return 7 }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		req := request(w.script)
+		req.Variant = "short"
+		engine.Run(t.Context(), req, notes{w})
+		report, err := Inspect(t.Context(), log, "run-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec, err := ReadRecorded(report)
+		if err != nil || rec.Recording == nil || report.Variant != "short" || rec.Variant != "short" {
+			t.Fatalf("%+v, %v", rec, err)
+		}
+		last := rec.Recording.Heard[len(rec.Recording.Heard)-1]
+		if last.OutputTokens != want || want > 0 && last.InputTokens != 70 {
+			t.Errorf("%s: %+v", text, last)
+		}
 	}
 }

@@ -268,7 +268,7 @@ func (s *session) Complete(ctx context.Context, req *run.ModelCall, onText func(
 	if h.Type == abi.EventModelFailed {
 		return nil, fault.Coded(fault.Unavailable, h.Code, "the model call failed then")
 	}
-	reply := &run.ModelReply{Text: text, FinishReason: h.Finish}
+	reply := &run.ModelReply{Text: text, FinishReason: h.Finish, InputTokens: h.InputTokens, OutputTokens: h.OutputTokens}
 	for i, c := range h.Calls {
 		reply.ToolCalls = append(reply.ToolCalls, abi.ToolCall{ID: callID(s.reply, i), Name: c.Name, Arguments: given(c)})
 	}

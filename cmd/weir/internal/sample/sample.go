@@ -146,6 +146,7 @@ func (s *reader) recording(content []byte) error {
 	}
 	s.Recorded, s.GuardCalls = true, len(r.Asks)
 	for _, h := range r.Heard {
+		s.InputTokens, s.OutputTokens = s.InputTokens+h.InputTokens, s.OutputTokens+h.OutputTokens
 		switch {
 		case h.Type == abi.EventModel, h.Type == abi.EventModelFailed && h.Code != abi.FailBudget:
 			s.ModelCalls++

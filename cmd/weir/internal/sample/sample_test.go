@@ -42,7 +42,7 @@ func TestRead(t *testing.T) {
 		entry(run.RecordInteractionOpened, 60_400, `{"kind":"tool_calls"}`),
 		entry(run.RecordRunClaimed, 60_900, `{"replica":"b"}`),
 		entry(run.RecordDecision, 60_950, fmt.Sprintf(decision, "output", true)),
-		entry(run.RecordRecording, 60_990, `{"parts":[],"asks":[{"plugin":"g"}],"heard":[{"type":"start"},{"type":"model"},{"type":"tools","results":[{"step":"s"},{"refused":true}]},{"type":"model_failed","code":"budget"},{"type":"model_failed","code":"timeout"}]}`),
+		entry(run.RecordRecording, 60_990, `{"parts":[],"asks":[{"plugin":"g"}],"heard":[{"type":"start"},{"type":"model","input_tokens":70,"output_tokens":8},{"type":"tools","results":[{"step":"s"},{"refused":true}]},{"type":"model_failed","code":"budget"},{"type":"model_failed","code":"timeout"}]}`),
 		entry(run.RecordRunEnded, 61_000, `{"state":"completed"}`),
 	}}
 	got, err := Read(report)
@@ -51,7 +51,7 @@ func TestRead(t *testing.T) {
 	}
 	want := variant.Sample{Run: "r", Variant: "v", Generation: "g", User: "p", Started: time.UnixMilli(1_700_000_000_000), State: variant.Completed, Ended: true,
 		Seconds: 0.4, Kept: true, Questions: 1, Answers: 1, CallsRefused: 1, ResultsWithheld: 1, Masks: 3, Cut: true, Fuel: 39,
-		Recorded: true, ToolCalls: 1, ModelCalls: 2, GuardCalls: 1}
+		Recorded: true, ToolCalls: 1, ModelCalls: 2, GuardCalls: 1, InputTokens: 70, OutputTokens: 8}
 	if got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}

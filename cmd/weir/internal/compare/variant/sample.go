@@ -34,6 +34,13 @@ type Sample struct {
 	ToolCalls  int
 	ModelCalls int
 	GuardCalls int
+	// Tokens of the agent's model; 0 where the provider does not tell.
+	InputTokens, OutputTokens int
+}
+
+// told tells whether the run's tokens are known.
+func (s *Sample) told() bool {
+	return s.Recorded && (s.ModelCalls == 0 || s.InputTokens+s.OutputTokens > 0)
 }
 
 // timed tells whether a run's time says something about speed: a refusal is fast,
