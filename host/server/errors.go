@@ -38,6 +38,9 @@ func (s *Server) answerError(c *fiber.Ctx, err error) error {
 	} else {
 		s.opts.Logger.Error("a handler failed", "kind", fault.Of(err).String())
 	}
+	if status == fiber.StatusRequestEntityTooLarge {
+		return s.tooLarge(c)
+	}
 	if status == fiber.StatusBadGateway { // Fiber's word for a connection that broke
 		status = fiber.StatusBadRequest
 	}

@@ -59,6 +59,40 @@ func (s *Server) malformed(ctx *fasthttp.RequestCtx) bool {
 	return trailer
 }
 
+// strangerBody is the largest body that is read before anybody is known. The
+// library takes the memory for a body when it has read the head, so a few
+// thousand connections that send heads alone would take all there is.
+const strangerBody = 16 << 10
+
+// expect bounds the body of a request whose head has arrived.
+func (s *Server) expect(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	c := fasthttp.RequestConfig{ReadTimeout: s.opts.BodyTimeout}
+	if _, err := s.opts.Authenticate(glimpse{header{h}}); err != nil {
+		c.MaxRequestBodySize = min(strangerBody, s.opts.BodyLimit)
+	}
+	return c
+}
+
+// tooLarge answers a request whose body is larger than expect allows, a stranger
+// as authentication does. Of a body in chunks the library has forgotten the head
+// by now, so it is called too large whoever sends it.
+func (s *Server) tooLarge(c *fiber.Ctx) error {
+	_, public := s.public[rawPath(c.Context())]
+	if forgotten := len(c.Request().Header.Host()) == 0; !public && !forgotten {
+		if _, err := s.opts.Authenticate(glimpse{header{&c.Request().Header}}); err != nil {
+			return deny(c, err)
+		}
+	}
+	writeError(c.Context(), fiber.StatusRequestEntityTooLarge, "")
+	return nil
+}
+
+// glimpse is a head that authentication looks at and leaves as it is.
+type glimpse struct{ header }
+
+// Del implements [Header].
+func (glimpse) Del(string) {}
+
 // gate answers the public paths and lets nothing else pass without a caller.
 func (s *Server) gate(c *fiber.Ctx) error {
 	path := rawPath(c.Context())

@@ -169,9 +169,7 @@ func (s *Server) newApp() *fiber.App {
 		DisableStartupMessage: true,
 	})
 	app.Server().SecureErrorLogMessage = true
-	app.Server().HeaderReceived = func(*fasthttp.RequestHeader) fasthttp.RequestConfig {
-		return fasthttp.RequestConfig{ReadTimeout: s.opts.BodyTimeout}
-	}
+	app.Server().HeaderReceived = s.expect
 	app.Use(s.gate)
 	for _, r := range s.opts.Routes {
 		handle := func(c *fiber.Ctx) error {

@@ -341,6 +341,36 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// A body is a promise of memory, and nobody makes it to strangers: beyond a few
+// KiB they are refused by the head alone, with authentication's own answer.
+func TestStrangersSendNoBodies(t *testing.T) {
+	_, addr := start(t, Options{})
+	const more = "Content-Length: 2097152\r\n"
+	for name, tt := range map[string]struct {
+		head string
+		want int
+	}{
+		"no key":               {more, 401},
+		"no identity":          {"Authorization: Bearer " + key + "\r\n" + more, 401},
+		"a bad request id":     {good + "x-request-id: a b\r\n" + more, 400},
+		"chunks":               {"Transfer-Encoding: chunked\r\n\r\n" + "100000\r\n" + strings.Repeat("x", 64<<10), 413},
+		"more than anybody":    {"Content-Length: 99999999\r\n", 401},
+		"more than the caller": {good + "Content-Length: 99999999\r\n", 413},
+	} {
+		got := send(t, addr, "POST /v1/echo HTTP/1.1\r\nHost: a\r\n"+tt.head+"\r\n")
+		if got.status != tt.want || (got.head.Get("WWW-Authenticate") != "") != (name != "no identity" && tt.want == 401) {
+			t.Errorf("%s: %d %s", name, got.status, got.body)
+		}
+	}
+	if got := send(t, addr, "GET /health HTTP/1.1\r\nHost: a\r\n"+more+"\r\n"); got.status != 413 {
+		t.Errorf("a public path: %d %s", got.status, got.body)
+	}
+	small := "POST /v1/echo HTTP/1.1\r\nHost: a\r\nContent-Length: 8192\r\n\r\n" + strings.Repeat("x", 8192)
+	if got := send(t, addr, small); got.status != 401 {
+		t.Errorf("a small body: %d %s", got.status, got.body)
+	}
+}
+
 // The library's own refusals quote the request; ours do not.
 func TestErrorsNeverQuote(t *testing.T) {
 	var log bytes.Buffer
