@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"weir/abi"
@@ -107,6 +108,9 @@ func (s *GuardSet) load(ctx context.Context, cfg *config.Config, chosen []config
 		g.Monitor = g.Monitor && !enforce
 		list = append(list, g)
 		s.Names = append(s.Names, g.Name)
+	}
+	if !slices.ContainsFunc(list, func(g guard.Guard) bool { return !g.Monitor }) {
+		return fault.New(fault.Invalid, "%s: expected a guardrail with check_output that enforces; one in monitor mode is tried by its name", cfg.Path)
 	}
 	var err error
 	s.Chain, err = guard.New(list, guard.Options{SecretNotice: cfg.Guard.CutNotice,

@@ -15,6 +15,10 @@ import (
 	"weir/host/guard/trial"
 )
 
+// manySplits is from where on a proof takes a while: the time that it takes grows
+// with the square of the text.
+const manySplits = 5000
+
 // guardFlags are what the command guard was asked for.
 type guardFlags struct {
 	set      host.GuardSetOptions
@@ -37,6 +41,9 @@ func (w *weir) guard(ctx context.Context, args []string) int {
 	}
 	opts.set.Env, opts.set.Logger = w.env, log
 	text, err := w.text()
+	if err == nil && opts.prove && text == "" {
+		err = errors.New("text: expected something to cut on stdin")
+	}
 	if err != nil {
 		return w.refuse("weir guard", err)
 	}
@@ -99,6 +106,9 @@ func (w *weir) text() (string, error) {
 
 // prove prints the verdict and returns whether the promise held.
 func (w *weir) prove(ctx context.Context, set *host.GuardSet, text string, opts guardFlags) (bool, error) {
+	if opts.proof.Splits == 0 && len(text) > manySplits {
+		fmt.Fprintf(w.stderr, "weir guard: more than %d ways to cut the text; --splits N tries fewer of them\n", len(text))
+	}
 	proof, err := trial.Prove(ctx, set.Chain, text, opts.proof)
 	if err != nil {
 		return false, err

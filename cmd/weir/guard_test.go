@@ -117,6 +117,17 @@ func TestGuardRefuses(t *testing.T) {
 			t.Errorf("%q: %+v", args, got)
 		}
 	}
+	if got := invoke(t, nil, "", "guard", "--prove", "--config", config); got.code != exitFailed || !strings.Contains(got.stderr, "weir guard: text: expected something to cut on stdin") {
+		t.Errorf("nothing to prove: %+v", got)
+	}
+	// With none of the guards that cut or mask, whatever is released is the whole.
+	alone := filepath.Join(filepath.Dir(config), "alone.toml")
+	write(t, alone, "[agent]\nworkflow = 'flow'\n[tools.mcp]\ninclude = ['a']\n[prompts]\nsystem = 'prompts/system.md'\n[plugins.flow]\n")
+	for _, args := range [][]string{{"guard", "--config", alone}, {"guard", "--prove", "--config", alone}} {
+		if got := invoke(t, nil, "text", args...); got.code != exitFailed || !strings.Contains(got.stderr, "alone.toml: expected a guardrail with check_output") {
+			t.Errorf("%q: %+v", args, got)
+		}
+	}
 	if got := invoke(t, nil, "\xff", "guard", "--config", config); got.code != exitFailed || !strings.Contains(got.stderr, "text: expected UTF-8") {
 		t.Errorf("%+v", got)
 	}
