@@ -159,10 +159,17 @@ func (k *Keeper) deliver(run string, w *waiting) {
 		}
 		return
 	}
+	k.soon(run)
+}
+
+// soon takes a run on that has been answered, when the replica with its stream
+// has had its time.
+func (k *Keeper) soon(run string) {
 	time.AfterFunc(k.opts.Preference, func() { k.do(func() { k.pickUp(run) }) })
 }
 
-// pickUp goes on with a run that nobody has claimed yet.
+// pickUp goes on with a run that nobody has claimed yet. One that has just asked
+// here, and does not wait yet, is looked at again: it was answered in between.
 func (k *Keeper) pickUp(run string) {
 	j, err := read(k.life, k.log, run)
 	if err != nil || j.entries[len(j.entries)-1].Kind != RecordInteractionAnswered {
@@ -172,6 +179,10 @@ func (k *Keeper) pickUp(run string) {
 		if !k.decided(w) && k.takeOn(w) {
 			k.goesOn(w)
 		}
+		return
+	}
+	if k.here(run) {
+		k.soon(run)
 		return
 	}
 	k.goOn(&waiting{parked: Parked{Interaction: Interaction{Run: run}, Generation: j.generation}})

@@ -205,7 +205,18 @@ func (k *Keeper) view(ctx context.Context, run string) (*view, error) {
 	if v.expired(k.opts.Now(), k.opts.KeepEvents) {
 		v.log = nil
 	}
+	if open := openQuestion(v.entries); open >= 0 && k.asking(run) { // it is shown when it can be answered
+		v.entries = v.entries[:open]
+	}
 	return v, nil
+}
+
+// asking tells whether a run goes on here and does not wait yet.
+func (k *Keeper) asking(run string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, going := k.going[run]
+	return going && k.waiting[run] == nil
 }
 
 // unseen is what anybody is told of a run whose owner cannot be read: that there

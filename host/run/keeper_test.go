@@ -24,6 +24,8 @@ type replica struct {
 	gone   bool          // no generation can be had
 	loads  chan struct{} // where it is there, a generation takes until it is closed
 
+	reached func(record string) // of the engines to come
+
 	digests bool
 }
 
@@ -62,7 +64,7 @@ func (r *replica) Engine(context.Context, string) (*Engine, func(), error) {
 	}
 	engine, err := New(Deps{Policy: func() (Policy, func()) { return r.world, func() {} },
 		Model: r.world, Tools: fakeTools{r.world}, Log: r.engineLog(), Keeper: r.keeper, People: r.desk,
-	}, Options{AskTimeout: time.Minute, Digests: r.digests})
+	}, Options{AskTimeout: time.Minute, Digests: r.digests, Reached: r.reached})
 	return engine, func() {}, err
 }
 
@@ -190,6 +192,34 @@ func (r *replica) answer(i Interaction, value string) {
 	r.t.Helper()
 	if err := r.keeper.Answer(r.t.Context(), "support-rep-1", i.Run, i.ID, accept("answered", value)); err != nil {
 		r.t.Fatal(err)
+	}
+}
+
+// A question stands in the log a moment before the run waits at its replica. Who
+// answers it then is not forgotten, however long that moment is.
+func TestAnsweredBeforeItWaits(t *testing.T) {
+	r := newReplica(t, memory.New(memory.Options{}), proposing(), "a", KeeperOptions{Alone: true, Preference: 10 * time.Millisecond})
+	c := r.begin(runID)
+	first := within(t, "question", c.asked)
+	written, goOn := make(chan struct{}, 1), make(chan struct{})
+	r.reached = func(record string) {
+		if record == RecordInteractionOpened {
+			written <- struct{}{}
+			<-goOn
+		}
+	}
+	r.answer(first, "high")
+	within(t, "second question in the log", written)
+	_, p, err := r.keeper.open(t.Context(), runID)
+	if err != nil || p.opened.ID == first.ID {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	r.answer(p.interaction(runID), "because")
+	time.Sleep(100 * time.Millisecond) // the preference is over long before
+	close(goOn)
+	within(t, "end", c.over)
+	if got := c.text(); !strings.Contains(got, "text Done.") {
+		t.Errorf("the client was shown:\n%s", got)
 	}
 }
 
