@@ -68,7 +68,8 @@ type Options struct {
 	Routes []Route
 	// Authenticate decides who is asking. Its error's text is sent as it is, so
 	// it must be fixed; kinds Unauthenticated and Invalid are expected, and
-	// code "key" adds the challenge. Required.
+	// code "key" adds the challenge. It is called twice, the first time to know
+	// whose body is about to be read, and must depend on the head alone. Required.
 	Authenticate func(Header) (any, error)
 	// Interrupt is called once when the drain time is over; it must end every
 	// open stream. Nil does nothing.
