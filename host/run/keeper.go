@@ -245,7 +245,14 @@ func (k *Keeper) Run(ctx context.Context, req Request, out Observer, over func()
 		return
 	}
 	req.Variant = variant
-	o := engine.Run(ctx, req, out)
+	k.begin(req.RunID)
+	var o Outcome
+	defer func() {
+		if o.Parked == nil { // else it waits
+			k.began(req.RunID)
+		}
+	}()
+	o = engine.Run(ctx, req, out)
 	release()
 	k.settle(ctx, req.RunID, o, out, over)
 }
@@ -280,6 +287,7 @@ func (k *Keeper) add(w *waiting) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.waiting[w.parked.Run] = w
+	delete(k.going, w.parked.Run)
 	w.timer = time.AfterFunc(w.parked.Expires.Sub(k.opts.Now()), func() { k.expire(w) })
 	k.ringLocked(w.parked.Run)
 }
@@ -454,7 +462,9 @@ func (k *Keeper) audience(w *waiting) (ctx context.Context, out Observer, over f
 func (k *Keeper) goesOn(w *waiting) {
 	ctx, out, over := k.audience(w)
 	o, err := k.resume(ctx, w, out)
-	k.began(w.parked.Run)
+	if err != nil || o.Parked == nil { // else it is here until it waits
+		k.began(w.parked.Run)
+	}
 	switch {
 	case err != nil && k.life.Err() != nil: // another replica goes on, or the next start
 		out.Ended(w.parked.Info)

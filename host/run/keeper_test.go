@@ -24,7 +24,7 @@ type replica struct {
 	gone   bool          // no generation can be had
 	loads  chan struct{} // where it is there, a generation takes until it is closed
 
-	reached func(record string) // of the engines to come
+	left func() // is called by an engine's user that has no more to do with it
 
 	digests bool
 }
@@ -64,7 +64,10 @@ func (r *replica) Engine(context.Context, string) (*Engine, func(), error) {
 	}
 	engine, err := New(Deps{Policy: func() (Policy, func()) { return r.world, func() {} },
 		Model: r.world, Tools: fakeTools{r.world}, Log: r.engineLog(), Keeper: r.keeper, People: r.desk,
-	}, Options{AskTimeout: time.Minute, Digests: r.digests, Reached: r.reached})
+	}, Options{AskTimeout: time.Minute, Digests: r.digests})
+	if r.left != nil {
+		return engine, r.left, err
+	}
 	return engine, func() {}, err
 }
 
@@ -198,28 +201,44 @@ func (r *replica) answer(i Interaction, value string) {
 // A question stands in the log a moment before the run waits at its replica. Who
 // answers it then is not forgotten, however long that moment is.
 func TestAnsweredBeforeItWaits(t *testing.T) {
-	r := newReplica(t, memory.New(memory.Options{}), proposing(), "a", KeeperOptions{Alone: true, Preference: 10 * time.Millisecond})
-	c := r.begin(runID)
-	first := within(t, "question", c.asked)
-	written, goOn := make(chan struct{}, 1), make(chan struct{})
-	r.reached = func(record string) {
-		if record == RecordInteractionOpened {
-			written <- struct{}{}
-			<-goOn
-		}
-	}
-	r.answer(first, "high")
-	within(t, "second question in the log", written)
-	_, p, err := r.keeper.open(t.Context(), runID)
-	if err != nil || p.opened.ID == first.ID {
-		t.Fatalf("%+v, %v", p, err)
-	}
-	r.answer(p.interaction(runID), "because")
-	time.Sleep(100 * time.Millisecond) // the preference is over long before
-	close(goOn)
-	within(t, "end", c.over)
-	if got := c.text(); !strings.Contains(got, "text Done.") {
-		t.Errorf("the client was shown:\n%s", got)
+	for name, resumed := range map[string]bool{"the first question": false, "a later one": true} {
+		t.Run(name, func(t *testing.T) {
+			r := newReplica(t, memory.New(memory.Options{}), proposing(), "a", KeeperOptions{Alone: true, Preference: 10 * time.Millisecond})
+			written, goOn := make(chan struct{}, 1), make(chan struct{})
+			hold := func() {
+				written <- struct{}{}
+				<-goOn
+			}
+			begun := make(chan *client, 1)
+			if resumed {
+				c := r.begin(runID)
+				first := within(t, "question", c.asked)
+				r.left = hold
+				r.answer(first, "high")
+				begun <- c
+			} else {
+				r.left = hold
+				go func() { begun <- r.begin(runID) }()
+			}
+			within(t, "question in the log", written)
+			_, p, err := r.keeper.open(t.Context(), runID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.left = nil
+			r.answer(p.interaction(runID), "high")
+			time.Sleep(100 * time.Millisecond) // the preference is over long before
+			close(goOn)
+			c := <-begun
+			within(t, "question that was answered", c.asked)
+			if !resumed {
+				r.answer(within(t, "question", c.asked), "because")
+			}
+			within(t, "end", c.over)
+			if got := c.text(); !strings.Contains(got, "text Done.") {
+				t.Errorf("the client was shown:\n%s", got)
+			}
+		})
 	}
 }
 
