@@ -272,6 +272,42 @@ func TestAnswerElsewhere(t *testing.T) {
 	}
 }
 
+// held is a log that holds the first look at a blob.
+type held struct {
+	Log
+	once           sync.Once
+	looks, release chan struct{}
+}
+
+func (h *held) Blob(ctx context.Context, space, digest string) ([]byte, error) {
+	h.once.Do(func() {
+		close(h.looks)
+		<-h.release
+	})
+	return h.Log.Blob(ctx, space, digest)
+}
+
+// A run that another replica ends while this one reads its log is no failed run:
+// its client finds it under its events.
+func TestEndedWhileRead(t *testing.T) {
+	s := memory.New(memory.Options{})
+	w := proposing()
+	a, b := newReplica(t, s, w, "a", KeeperOptions{}), newReplica(t, s, w, "b", KeeperOptions{Preference: 10 * time.Millisecond})
+	log := &held{Log: a.store, looks: make(chan struct{}), release: make(chan struct{})}
+	a.log = log
+	c := a.begin(runID)
+	first := within(t, "question", c.asked)
+	b.answer(first, "high")
+	within(t, "look at the log", log.looks)
+	b.answer(b.next(runID, first.ID), "because")
+	b.ends(runID)
+	close(log.release)
+	within(t, "end", c.over)
+	if got := c.text(); strings.Contains(got, "fail") || !strings.HasSuffix(got, "\nend") {
+		t.Errorf("shown:\n%s", got)
+	}
+}
+
 // A restart: the process that asked is dead, another one takes the run over,
 // also when the answer was given and nobody had gone on with it.
 func TestTakenOver(t *testing.T) {

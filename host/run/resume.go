@@ -184,6 +184,8 @@ func (e *Engine) takeOver(ctx context.Context, id, replica, dead string, out Obs
 	}
 	p, err := fold(reading, e.deps.Log, j)
 	switch {
+	case fault.Of(err) == fault.Gone && ended(reading, e.deps.Log, id): // somebody else has just dropped what was to be read
+		return Outcome{Lost: true}, nil
 	case err != nil:
 		return Outcome{}, err
 	case p.open:
@@ -208,6 +210,12 @@ func (e *Engine) takeOver(ctx context.Context, id, replica, dead string, out Obs
 	r := e.revive(ctx, p, policy, j, out)
 	defer r.stop()
 	return r.end(*r.goOn(ctx, p)), nil
+}
+
+// ended tells whether a log says by now that its run has ended.
+func ended(ctx context.Context, log Log, run string) bool {
+	j, err := read(ctx, log, run)
+	return err == nil && j.entries[len(j.entries)-1].Kind == RecordRunEnded
 }
 
 // revive is begin for a run that has a past.
