@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -124,10 +125,22 @@ func TestAnswerStorm(t *testing.T) {
 	a, b := o.pair(t)
 	for _, second := range []string{giveReason, `{"response":{"type":"text","text":"__CANCEL__"}}`} {
 		ticket := map[bool]string{true: "TKT-1001", false: "TKT-1003"}[second == giveReason]
+		both := []*world{a.world, b.world}
 		l := listen(a.open(t.Context(), t, user("Please raise the priority of ticket "+ticket+" to high.")))
-		storm(t, l.asked(t), []*world{a.world, b.world}, chooseHigh)
-		storm(t, l.asked(t), []*world{a.world, b.world}, giveReason, second)
+		for _, bodies := range [][]string{{chooseHigh}, {giveReason, second}} {
+			q, err := l.question()
+			for ; errors.Is(err, io.EOF); q, err = l.question() {
+				l = onward(t, l.id, both)
+			}
+			if err != nil {
+				t.Fatalf("no question comes: %v\n%s", err, &l.all)
+			}
+			storm(t, q, both, bodies...)
+		}
 		raw := l.rest(t)
+		for limit := time.Now().Add(20 * time.Second); textOf(raw) == "" && time.Now().Before(limit); {
+			raw = onward(t, l.id, both).rest(t)
+		}
 		p, n := o.priority(t, ticket)
 		switch told := textOf(raw); {
 		case p == "high" && n == 1 && strings.Contains(told, "Done: "+ticket):
@@ -139,6 +152,24 @@ func TestAnswerStorm(t *testing.T) {
 	if n := len(o.desk.used()); int64(n) != o.desk.executes.Load() {
 		t.Errorf("%d tokens, %d executions", n, o.desk.executes.Load())
 	}
+}
+
+// onward follows a run where its stream has ended because the replica with the
+// stream was late, and another one went on.
+func onward(t *testing.T, execution string, worlds []*world) (l *line) {
+	t.Helper()
+	eventually(t, 20*time.Second, func() bool {
+		for _, w := range worlds {
+			resp := w.events(t.Context(), t, userID, execution, "")
+			if resp.StatusCode == http.StatusOK {
+				l = listen(resp)
+				return true
+			}
+			_ = resp.Body.Close()
+		}
+		return false
+	})
+	return l
 }
 
 // storm sends 64 answers at once.
