@@ -192,7 +192,7 @@ func (h *Handler) begin(user string, conn net.Conn, blocks func(context.Context)
 		leave(nil)
 		return nil
 	}
-	unwatch := h.watch.add(conn, func() {
+	look, unwatch := h.watch.add(conn, func() {
 		leave(errClientGone)
 		_ = conn.SetWriteDeadline(time.Now()) // a write in progress would wait for the stall limit
 	})
@@ -214,9 +214,25 @@ func (h *Handler) begin(user string, conn net.Conn, blocks func(context.Context)
 				over()
 			}
 		}()
-		show(ctx, out, over)
+		show(asked{ctx, look}, out, over)
 	}()
 	return s
+}
+
+// asked is the context of a stream's client that looks at the socket when it is
+// asked: who has left and then answers elsewhere is gone by then, and not at the
+// watcher's next round.
+type asked struct {
+	context.Context
+	look func()
+}
+
+func (c asked) Err() error {
+	if err := c.Context.Err(); err != nil {
+		return err
+	}
+	c.look()
+	return c.Context.Err()
 }
 
 func (h *Handler) admit(s *stream) bool {

@@ -26,16 +26,17 @@ type sock struct {
 }
 
 // add calls gone once the client of conn has left or has closed its half, as
-// often as that is seen. The returned function ends the watch; gone may still
-// be in progress then. Connections that cannot be looked at are not watched.
-func (w *watcher) add(conn net.Conn, gone func()) (remove func()) {
+// often as that is seen. Look looks at once; remove ends the watch, and gone may
+// still be in progress then. Connections that cannot be looked at are not
+// watched.
+func (w *watcher) add(conn net.Conn, gone func()) (look, remove func()) {
 	sc, ok := conn.(syscall.Conn)
 	if !ok || !canLook {
-		return func() {}
+		return func() {}, func() {}
 	}
 	raw, err := sc.SyscallConn()
 	if err != nil {
-		return func() {}
+		return func() {}, func() {}
 	}
 	s := &sock{raw: raw, gone: gone}
 	w.mu.Lock()
@@ -45,7 +46,13 @@ func (w *watcher) add(conn net.Conn, gone func()) (remove func()) {
 		go w.run(w.quit)
 	}
 	w.socks[s] = struct{}{}
-	return func() { w.remove(s) }
+	return s.look, func() { w.remove(s) }
+}
+
+func (s *sock) look() {
+	if hungUp(s.raw) {
+		s.gone()
+	}
 }
 
 func (w *watcher) remove(s *sock) {
@@ -75,8 +82,6 @@ func (w *watcher) lookAtAll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for s := range w.socks {
-		if hungUp(s.raw) {
-			s.gone()
-		}
+		s.look()
 	}
 }
