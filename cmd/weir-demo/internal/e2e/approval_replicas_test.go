@@ -65,7 +65,7 @@ func TestAnsweredAtAnotherReplica(t *testing.T) {
 	t.Parallel()
 	o := sharing(t, officeSetup{modes: "on_disconnect = \"park\""})
 	a, b := o.pair(t)
-	l := a.propose(t)
+	l := &trail{a.propose(t), []*world{a.world, b.world}}
 	for range 2 {
 		q := l.asked(t)
 		if status, text := b.answer(t, "other", q, q.reply()); status != http.StatusForbidden {
@@ -86,15 +86,15 @@ func TestAnsweredAtAnotherReplica(t *testing.T) {
 		t.Errorf("the other replica tells %q", textOf(again))
 	}
 
-	l = listen(a.open(t.Context(), t, user("Please raise the priority of ticket TKT-1003 to urgent.")))
-	q := l.asked(t)
+	doomed := listen(a.open(t.Context(), t, user("Please raise the priority of ticket TKT-1003 to urgent.")))
+	q := doomed.asked(t)
 	a.kill(t)
 	urgent := strings.ReplaceAll(chooseHigh, `"high"`, `"urgent"`)
 	answered := time.Now()
 	if status, text := b.answer(t, userID, q, urgent); status != http.StatusNoContent {
 		t.Fatalf("status %d: %s\n%s", status, text, b.proc.stderr)
 	}
-	more := b.again(t, l.id)
+	more := b.again(t, doomed.id)
 	q = more.asked(t)
 	t.Logf("asked again %s after the answer, the replica with the stream being dead", time.Since(answered).Round(time.Millisecond))
 	if q.kind() != "text" {
@@ -126,21 +126,11 @@ func TestAnswerStorm(t *testing.T) {
 	for _, second := range []string{giveReason, `{"response":{"type":"text","text":"__CANCEL__"}}`} {
 		ticket := map[bool]string{true: "TKT-1001", false: "TKT-1003"}[second == giveReason]
 		both := []*world{a.world, b.world}
-		l := listen(a.open(t.Context(), t, user("Please raise the priority of ticket "+ticket+" to high.")))
+		l := &trail{listen(a.open(t.Context(), t, user("Please raise the priority of ticket "+ticket+" to high."))), both}
 		for _, bodies := range [][]string{{chooseHigh}, {giveReason, second}} {
-			q, err := l.question()
-			for ; errors.Is(err, io.EOF); q, err = l.question() {
-				l = onward(t, l.id, both)
-			}
-			if err != nil {
-				t.Fatalf("no question comes: %v\n%s", err, &l.all)
-			}
-			storm(t, q, both, bodies...)
+			storm(t, l.asked(t), both, bodies...)
 		}
 		raw := l.rest(t)
-		for limit := time.Now().Add(20 * time.Second); textOf(raw) == "" && time.Now().Before(limit); {
-			raw = onward(t, l.id, both).rest(t)
-		}
 		p, n := o.priority(t, ticket)
 		switch told := textOf(raw); {
 		case p == "high" && n == 1 && strings.Contains(told, "Done: "+ticket):
@@ -154,22 +144,52 @@ func TestAnswerStorm(t *testing.T) {
 	}
 }
 
-// onward follows a run where its stream has ended because the replica with the
+// trail follows a run onward where its stream ends because the replica with the
 // stream was late, and another one went on.
-func onward(t *testing.T, execution string, worlds []*world) (l *line) {
+type trail struct {
+	*line
+	worlds []*world
+}
+
+func (r *trail) asked(t *testing.T) *question {
+	t.Helper()
+	for {
+		q, err := r.question()
+		switch {
+		case err == nil:
+			return q
+		case !errors.Is(err, io.EOF):
+			t.Fatalf("no question comes: %v\n%s", err, &r.all)
+		}
+		r.onward(t)
+	}
+}
+
+// rest reads to the end of the run.
+func (r *trail) rest(t *testing.T) string {
+	t.Helper()
+	for range 10 {
+		if raw := r.line.rest(t); textOf(raw) != "" {
+			return raw
+		}
+		r.onward(t)
+	}
+	return ""
+}
+
+func (r *trail) onward(t *testing.T) {
 	t.Helper()
 	eventually(t, 20*time.Second, func() bool {
-		for _, w := range worlds {
-			resp := w.events(t.Context(), t, userID, execution, "")
+		for _, w := range r.worlds {
+			resp := w.events(t.Context(), t, userID, r.id, "")
 			if resp.StatusCode == http.StatusOK {
-				l = listen(resp)
+				r.line = listen(resp)
 				return true
 			}
 			_ = resp.Body.Close()
 		}
 		return false
 	})
-	return l
 }
 
 // storm sends 64 answers at once.
@@ -230,7 +250,7 @@ func held(t testing.TB) (m http.Handler, arrived chan struct{}, release func()) 
 func TestReconnect(t *testing.T) {
 	t.Parallel()
 	model, arrived, release := held(t)
-	o := sharing(t, officeSetup{setup: setup{model: model}, modes: "on_disconnect = \"park\"", runs: "keep_events = \"4s\""})
+	o := sharing(t, officeSetup{setup: setup{model: model}, modes: "on_disconnect = \"park\"", runs: "keep_events = \"10s\""})
 	a, b := o.pair(t)
 	l := a.propose(t)
 	first := l.asked(t)
@@ -270,7 +290,15 @@ func TestReconnect(t *testing.T) {
 	if status, text := a.answer(t, userID, second, giveReason); status != http.StatusNoContent {
 		t.Fatalf("status %d: %s", status, text)
 	}
-	<-arrived
+	select {
+	case <-arrived:
+	case <-time.After(time.Minute):
+		for _, w := range []*replica{a, b} {
+			resp := w.events(t.Context(), t, userID, l.id, "")
+			t.Logf("status %d: %s\nstderr: %s", resp.StatusCode, drain(t, resp), w.proc.stderr)
+		}
+		t.Fatal("the run does not go on")
+	}
 	nobody("running")
 	resp := b.events(t.Context(), t, userID, l.id, "")
 	if text := drain(t, resp); resp.StatusCode != http.StatusConflict || resp.Header.Get("Retry-After") != "1" {
@@ -317,7 +345,7 @@ func TestReconnect(t *testing.T) {
 			t.Errorf("Last-Event-ID %q:\n%s", place, text)
 		}
 	}
-	eventually(t, 20*time.Second, func() bool { return time.Since(ended) > 4100*time.Millisecond })
+	eventually(t, 20*time.Second, func() bool { return time.Since(ended) > 10100*time.Millisecond })
 	for _, w := range []*replica{a, b} {
 		text := w.again(t, l.id).rest(t)
 		if !strings.Contains(text, "events_missing") || strings.Contains(text, "TKT-1001") || !strings.Contains(text, `"type":"WORKFLOW_END"`) {
