@@ -3,7 +3,10 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"log/slog"
+	"os"
 
 	"weir/host/approval"
 	"weir/host/config"
@@ -35,15 +38,24 @@ func (h *Host) startStore(ctx context.Context) error {
 // command beside a host that does not run. Unavailable means that somebody uses
 // the state directory, or that the store does not answer.
 func InspectRun(ctx context.Context, cfg *config.Config, id string) (*run.Report, error) {
-	if cfg.Store.Backend == config.BackendMemory {
-		return nil, fault.New(fault.NotFound, "[store] backend is \"memory\": its logs end with the process; ask a running host, with WEIR_ADMIN_KEY")
-	}
-	s, err := jetstream.Open(ctx, jetStreamOptions(cfg, slog.New(slog.DiscardHandler)))
+	s, err := openStopped(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
 	return run.Inspect(ctx, logs{s}, id)
+}
+
+// openStopped opens the store of a host that does not run, which must be there.
+func openStopped(ctx context.Context, cfg *config.Config) (*jetstream.Store, error) {
+	if cfg.Store.Backend == config.BackendMemory {
+		return nil, fault.New(fault.NotFound, "[store] backend is \"memory\": its logs end with the process; ask a running host, with WEIR_ADMIN_KEY")
+	}
+	o := jetStreamOptions(cfg, slog.New(slog.DiscardHandler))
+	if _, err := os.Stat(o.Dir); o.Dir != "" && errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.New(fault.NotFound, "%s: there is no such state directory, expected the one that the host has used", o.Dir)
+	}
+	return jetstream.Open(ctx, o)
 }
 
 func jetStreamOptions(cfg *config.Config, log *slog.Logger) jetstream.Options {

@@ -169,10 +169,7 @@ type Runs struct{ store *jetstream.Store }
 
 // OpenRuns opens the store.
 func OpenRuns(ctx context.Context, cfg *config.Config) (*Runs, error) {
-	if cfg.Store.Backend == config.BackendMemory {
-		return nil, fault.New(fault.NotFound, "[store] backend is \"memory\": its logs end with the process; ask a running host, with WEIR_ADMIN_KEY")
-	}
-	s, err := jetstream.Open(ctx, jetStreamOptions(cfg, slog.New(slog.DiscardHandler)))
+	s, err := openStopped(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -80,4 +80,15 @@ func TestLogCommands(t *testing.T) {
 	}
 	w.Stop(t)
 	t.Run("ended", func(t *testing.T) { read(t, nil, ended) })
+
+	w.WriteFile(t, "elsewhere.toml", []byte(strings.Replace(config, `dir = "state"`, `dir = "another"`, 1)))
+	for _, args := range [][]string{{"log", "show", id}, {"replay"}, {"compare", "--log"}} {
+		got := invoke(t, nil, "", append(args, "--config", filepath.Join(w.Dir, "elsewhere.toml"))...)
+		if got.code == exitOK || !strings.Contains(got.stderr, "another: there is no such state directory") {
+			t.Errorf("%q where no host was: %+v", args, got)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(w.Dir, "another")); err == nil {
+		t.Error("reading has made a state directory")
+	}
 }
