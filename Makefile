@@ -91,7 +91,7 @@ fuzz: ## run each fuzz target for FUZZTIME (30s); FUZZ=Name picks some
 	@grep -rE --include='*_test.go' '^func Fuzz\w*' . | sed -E 's/^(.*)\/[^/]*:func (Fuzz\w*).*/\1 \2/' | grep -E "$(FUZZ)" | sort -u | \
 	while read -r package target; do \
 		echo "== $$package $$target"; \
-		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5s "$$package" </dev/null; \
+		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x "$$package" </dev/null; \
 	done
 
 kit: ## write what is made from other files: the guest kit, and agent.toml in the ConfigMaps
