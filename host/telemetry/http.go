@@ -8,10 +8,12 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
@@ -92,6 +94,7 @@ func (t *Tracer) Transport(base http.RoundTripper) http.RoundTripper {
 type transport struct {
 	t    *Tracer
 	base http.RoundTripper
+	made sync.Map // outgoing to metric.MeasurementOption
 }
 
 // RoundTrip implements http.RoundTripper. The error is base's.
@@ -102,29 +105,53 @@ func (p *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	began := time.Now()
 	resp, err := p.base.RoundTrip(req)
-	attrs := peer(req)
+	key := outgoing{method: method(req.Method), scheme: req.URL.Scheme, host: req.URL.Host}
 	switch {
 	case err != nil:
-		attrs = append(attrs, attribute.String(AttrErrorType, class(err)))
-	case resp.StatusCode >= http.StatusBadRequest:
-		attrs = append(attrs, attribute.Int(AttrHTTPStatus, resp.StatusCode),
-			attribute.String(AttrErrorType, strconv.Itoa(resp.StatusCode)))
+		key.failure = class(err)
 	default:
-		attrs = append(attrs, attribute.Int(AttrHTTPStatus, resp.StatusCode))
+		key.status = resp.StatusCode
+		if resp.StatusCode >= http.StatusBadRequest {
+			key.failure = strconv.Itoa(resp.StatusCode)
+		}
 	}
-	record(p.t.metrics.clientTime, time.Since(began), with(attrs...))
+	record(p.t.metrics.clientTime, time.Since(began), p.series(key, req.URL))
 	return resp, err
 }
 
-// peer says who was asked: the operator's own names of the model and of the
-// tools' server, without path and query.
-func peer(req *http.Request) []attribute.KeyValue {
-	attrs := []attribute.KeyValue{
-		attribute.String(AttrHTTPMethod, method(req.Method)),
-		attribute.String(AttrServer, req.URL.Hostname()),
+// outgoing is what the series of a request that the host makes depends on. The
+// servers are the operator's, and no redirect is followed.
+type outgoing struct {
+	method, scheme, host, failure string
+	status                        int // 0: no reply
+}
+
+// series returns the attributes of a request, made once for each: there are
+// several in a run, with the same few servers.
+func (p *transport) series(key outgoing, u *url.URL) metric.MeasurementOption {
+	if s, ok := p.made.Load(key); ok {
+		return s.(metric.MeasurementOption)
 	}
-	if port, err := strconv.Atoi(port(req.URL)); err == nil {
+	s := with(key.attributes(u)...)
+	p.made.Store(key, s)
+	return s
+}
+
+// attributes say who was asked, by the operator's own names of the model and of
+// the tools' server, without path and query, and what came of it.
+func (e outgoing) attributes(u *url.URL) []attribute.KeyValue {
+	attrs := []attribute.KeyValue{
+		attribute.String(AttrHTTPMethod, e.method),
+		attribute.String(AttrServer, u.Hostname()),
+	}
+	if port, err := strconv.Atoi(port(u)); err == nil {
 		attrs = append(attrs, attribute.Int(AttrServerPort, port))
+	}
+	if e.status != 0 {
+		attrs = append(attrs, attribute.Int(AttrHTTPStatus, e.status))
+	}
+	if e.failure != "" {
+		attrs = append(attrs, attribute.String(AttrErrorType, e.failure))
 	}
 	return attrs
 }
