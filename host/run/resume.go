@@ -230,8 +230,7 @@ func (e *Engine) revive(ctx context.Context, p *past, policy Policy, j *journal,
 	r.known, r.unsettled = true, p.sent
 	r.open(ctx, s.Traceparent)
 	r.waited(p)
-	r.equip(out, j)
-	r.out.replaying(p.released)
+	r.equip(out, j, p.released)
 	r.asks = p.parked.Asks
 	r.budget.toolCalls, r.budget.modelCalls, r.budget.steps = p.parked.ToolCalls, p.parked.ModelCalls, p.parked.Steps
 	return r

@@ -199,7 +199,7 @@ func (e *Engine) begin(ctx context.Context, req Request, policy Policy, out Obse
 	r.info = Info{RunID: req.RunID, StepID: e.opts.NewID(), TraceID: telemetry.TraceID(ctx),
 		RequestID: req.RequestID, Generation: policy.Generation(), Variant: req.Variant}
 	j := &journal{run: req.RunID, generation: policy.Generation(), epoch: 1, now: e.opts.Now, digests: e.opts.Digests, reached: e.opts.Reached}
-	r.equip(out, j)
+	r.equip(out, j, "")
 	r.out.record(RecordRunStarted, startedPayload{
 		Principal: req.Principal.UserID, Pseudonym: req.Principal.Pseudonym, Roles: req.Principal.Roles,
 		RequestID: req.RequestID, Source: req.RequestIDSource, Traceparent: telemetry.Traceparent(ctx),
@@ -223,13 +223,13 @@ func (r *run) open(ctx context.Context, traceparent string) context.Context {
 }
 
 // equip gives the run its budget, its time and its guards.
-func (r *run) equip(out Observer, j *journal) {
+func (r *run) equip(out Observer, j *journal, released string) {
 	r.began = r.opts.Now()
 	r.timer = time.AfterFunc(max(r.opts.Timeout-r.before, time.Millisecond), func() { r.cancel(errTime) })
 	r.follow = func() bool { return true }
 	r.thread = thread{policy: r.policy}
 	r.budget = budget{max: r.opts.MaxToolCalls}
-	r.out = newShown(out, r.span, j, r.opts)
+	r.out = newShown(out, r.span, j, r.opts, released)
 	r.choose()
 	r.unlive = r.deps.Keeper.live(r.req.RunID, r.req.Principal.UserID, r.info, r.out)
 	r.guards = r.policy.Guards(r.client, GuardSession{

@@ -24,8 +24,13 @@ type shown struct {
 	changed  chan struct{} // closed and replaced at each change, for followers
 }
 
-func newShown(out Observer, span *telemetry.RunSpan, j *journal, opts Options) *shown {
-	return &shown{out: out, span: span, opts: opts, journal: j, changed: make(chan struct{})}
+// newShown begins what a run shows, or the replay of one that has released this
+// before.
+func newShown(out Observer, span *telemetry.RunSpan, j *journal, opts Options, released string) *shown {
+	s := &shown{out: out, span: span, opts: opts, journal: j, changed: make(chan struct{}),
+		recorded: len(released), replayed: released}
+	s.released.WriteString(released)
+	return s
 }
 
 func (s *shown) Started(i Info)   { s.out.Started(i) }
@@ -55,12 +60,6 @@ func (s *shown) Text(text string) {
 	s.mu.Unlock()
 	s.span.Released(text)
 	s.out.Text(text)
-}
-
-// replaying begins the replay of a run that has released this before.
-func (s *shown) replaying(released string) {
-	s.released.WriteString(released)
-	s.recorded, s.replayed = len(released), released
 }
 
 // hasDiverged tells whether the sink released something else than before.

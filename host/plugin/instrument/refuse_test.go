@@ -151,7 +151,7 @@ func TestTime(t *testing.T) {
 	if _, err := Rewrite(a.Bytes(), Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(start); took > 5*time.Second {
+	if took := time.Since(start); took > time.Minute { // looking at every level took minutes
 		t.Errorf("took %v", took)
 	}
 }
