@@ -230,13 +230,17 @@ func TestAnswerSurvivesOutage(t *testing.T) {
 func TestOutageFollowsClient(t *testing.T) {
 	for _, drain := range []bool{false, true} {
 		s := &faulty{Store: memory.New(memory.Options{})}
-		r := newReplica(t, s, proposing(), "a", KeeperOptions{Alone: true, Lease: 500 * time.Millisecond, Reached: func(record string) {
-			if record == RecordInteractionAnswered {
-				s.breaks(away)
-			}
-		}})
+		r := newReplica(t, s, proposing(), "a", KeeperOptions{Alone: true, Lease: 500 * time.Millisecond})
 		c := r.begin(runID)
 		first := within(t, "question", c.asked)
+		answered := false // from its append on the store is away, for whoever goes on
+		s.breaks(func(op, name string) error {
+			if answered && op != "appended" {
+				return away(op, name)
+			}
+			answered = answered || op == "append"
+			return nil
+		})
 		r.answer(first, "high")
 		until(t, "the run waits for the store", func() bool { w := r.keeper.find(runID); return w != nil && w.parked.ID == first.ID })
 		if drain {
