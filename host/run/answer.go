@@ -73,7 +73,7 @@ func (k *Keeper) open(ctx context.Context, run string) (*journal, *past, error) 
 // ends meanwhile drops the payloads of those before.
 func (j *journal) question(ctx context.Context, log Log) (*past, error) {
 	p := &past{}
-	if j.entries[len(j.entries)-1].Kind == RecordRunEnded {
+	if j.hasEnded() {
 		p.ended = &endedPayload{}
 		return p, nil
 	}

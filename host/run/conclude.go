@@ -86,7 +86,7 @@ func (k *Keeper) conclude(w *waiting, end endedPayload) error {
 		if err != nil {
 			return err
 		}
-		if j.entries[len(j.entries)-1].Kind == RecordRunEnded {
+		if j.hasEnded() {
 			return j.close(k.life, k.log, k.opts.NewID)
 		}
 		if by, err := j.claimant(k.life, k.log); err != nil || by != "" && by != k.opts.Replica && by != w.dead {

@@ -376,7 +376,7 @@ func (r *replica) next(run, after string) Interaction {
 func (r *replica) ends(run string) *past {
 	r.t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
-		if j, err := read(r.t.Context(), r.store, run); err == nil && j.entries[len(j.entries)-1].Kind == RecordRunEnded {
+		if j, err := read(r.t.Context(), r.store, run); err == nil && j.hasEnded() {
 			p := &past{}
 			for i := range j.entries {
 				if err := p.take(r.t.Context(), r.store, j, i); err != nil && fault.Of(err) != fault.Gone {

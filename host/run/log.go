@@ -38,12 +38,19 @@ func (j *journal) flush(ctx context.Context, log Log, newID func() string, ended
 		}
 		last := j.entries[upTo-1].Kind
 		j.reached("before " + last)
-		position, err := log.Append(ctx, LogName(j.run), j.position, newID(), message)
+		position, err := int64(1), error(nil)
+		if ended && j.durable == 0 && upTo == len(j.entries) { // the whole log of a run that never waited
+			err = log.Complete(ctx, LogName(j.run), newID(), message)
+		} else {
+			position, err = log.Append(ctx, LogName(j.run), j.position, newID(), message)
+		}
 		switch {
 		case taken(err):
 			return errors.Join(err, j.dropLate(ctx, log))
+		case errors.Is(err, context.DeadlineExceeded):
+			return fault.New(fault.Unavailable, "run %s: its log: %w", j.run, err)
 		case err != nil:
-			return j.slow(err)
+			return err
 		}
 		j.position, j.durable = position, upTo
 		j.reached(last)
@@ -54,8 +61,7 @@ func (j *journal) flush(ctx context.Context, log Log, newID func() string, ended
 // dropLate drops what was written beside a log that somebody else has ended in
 // the meantime.
 func (j *journal) dropLate(ctx context.Context, log Log) error {
-	now, err := read(ctx, log, j.run)
-	if err != nil || now.entries[len(now.entries)-1].Kind != RecordRunEnded {
+	if !ended(ctx, log, j.run) {
 		return nil // who ends it drops them
 	}
 	return log.DropSpace(ctx, rawSpace(j.run))
@@ -146,45 +152,31 @@ func (j *journal) record(ctx context.Context, log Log, e *entry, ended bool, fro
 
 // close writes the rest, drops what only a resume needed and ends the log.
 func (j *journal) close(ctx context.Context, log Log, newID func() string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logTimeout)
-	defer cancel()
-	if j.durable == 0 {
-		if done, err := j.complete(ctx, log, newID); done || err != nil {
-			return err
-		}
-	}
+	unknown := j.durable == 0
 	if err := j.flush(ctx, log, newID, true); err != nil {
 		return err
 	}
+	if unknown && j.position == 1 { // it was completed
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logTimeout)
+	defer cancel()
 	if err := log.DropSpace(ctx, rawSpace(j.run)); err != nil {
 		return err
 	}
 	return log.End(ctx, LogName(j.run))
 }
 
-// complete writes the whole log of a run that never waited, if it goes into one
-// message.
-func (j *journal) complete(ctx context.Context, log Log, newID func() string) (done bool, err error) {
-	upTo, message, err := j.message(ctx, log, true)
-	if err != nil || upTo < len(j.entries) {
-		return false, err
-	}
-	last := j.entries[upTo-1].Kind
-	j.reached("before " + last)
-	if err := log.Complete(ctx, LogName(j.run), newID(), message); err != nil {
-		return false, j.slow(err)
-	}
-	j.position, j.durable = 1, upTo
-	j.reached(last)
-	return true, nil
+// hasEnded tells whether the run's end is the last record.
+func (j *journal) hasEnded() bool {
+	n := len(j.entries)
+	return n > 0 && j.entries[n-1].Kind == RecordRunEnded
 }
 
-// slow gives a log that did not answer in time the kind of its error.
-func (j *journal) slow(err error) error {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return fault.New(fault.Unavailable, "run %s: its log: %w", j.run, err)
-	}
-	return err
+// ended tells whether a log says by now that its run has ended.
+func ended(ctx context.Context, log Log, run string) bool {
+	j, err := read(ctx, log, run)
+	return err == nil && j.hasEnded()
 }
 
 // read returns a run's journal as the store has it, with the chain verified.

@@ -179,7 +179,7 @@ func (e *Engine) takeOver(ctx context.Context, id, replica, dead string, out Obs
 	if err != nil {
 		return Outcome{}, err
 	}
-	if j.entries[len(j.entries)-1].Kind == RecordRunEnded { // whoever wrote that may have died before it was closed
+	if j.hasEnded() { // whoever wrote that may have died before it was closed
 		return Outcome{Lost: true}, j.close(reading, e.deps.Log, e.opts.NewID)
 	}
 	p, err := fold(reading, e.deps.Log, j)
@@ -210,12 +210,6 @@ func (e *Engine) takeOver(ctx context.Context, id, replica, dead string, out Obs
 	r := e.revive(ctx, p, policy, j, out)
 	defer r.stop()
 	return r.end(*r.goOn(ctx, p)), nil
-}
-
-// ended tells whether a log says by now that its run has ended.
-func ended(ctx context.Context, log Log, run string) bool {
-	j, err := read(ctx, log, run)
-	return err == nil && j.entries[len(j.entries)-1].Kind == RecordRunEnded
 }
 
 // revive is begin for a run that has a past.
