@@ -13,7 +13,6 @@ import (
 	"weir/cmd/weir/internal/compare/report"
 	"weir/cmd/weir/internal/compare/variant"
 	"weir/cmd/weir/internal/sample"
-	"weir/host/config"
 )
 
 // compareLogFlags are the command line.
@@ -87,9 +86,7 @@ func (w *weir) compareLogs(ctx context.Context, c *compareLogFlags) int {
 		err = report.WriteVariantsText(w.stdout, result)
 	}
 	if err != nil {
-		for _, problem := range config.Problems(err) {
-			fmt.Fprintf(w.stderr, "weir compare --log: %v\n", problem)
-		}
+		w.refuse("weir compare --log", err)
 		return exitUsage
 	}
 	if c.out != "" {
@@ -105,11 +102,7 @@ func (w *weir) compareRecorded(ctx context.Context, c *compareLogFlags) (*varian
 	if c.since <= 0 {
 		return nil, errors.New("--since: expected a positive duration")
 	}
-	cfg, err := config.Load(config.Source{Path: c.config, Env: w.env, Keyless: true})
-	if err != nil {
-		return nil, err
-	}
-	source, err := w.recordings(ctx, cfg)
+	cfg, source, err := w.recordings(ctx, c.config)
 	if err != nil {
 		return nil, err
 	}

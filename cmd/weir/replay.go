@@ -114,11 +114,7 @@ func (w *weir) replay(ctx context.Context, args []string) int {
 // fold opens the recordings and what is tried, and folds the one through the
 // other.
 func (w *weir) fold(ctx context.Context, a *replayArgs) (summary *folded.Summary, err error) {
-	cfg, err := config.Load(config.Source{Path: a.config, Env: w.env, Keyless: true})
-	if err != nil {
-		return nil, err
-	}
-	source, err := w.recordings(ctx, cfg)
+	cfg, source, err := w.recordings(ctx, a.config)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +150,17 @@ type recordings struct {
 	close func() error
 }
 
-func (w *weir) recordings(ctx context.Context, cfg *config.Config) (*recordings, error) {
+// recordings opens those of the host that an agent.toml names.
+func (w *weir) recordings(ctx context.Context, path string) (*config.Config, *recordings, error) {
+	cfg, err := config.Load(config.Source{Path: path, Env: w.env, Keyless: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	source, err := w.recordingsOf(ctx, cfg)
+	return cfg, source, err
+}
+
+func (w *weir) recordingsOf(ctx context.Context, cfg *config.Config) (*recordings, error) {
 	if cfg.Admin.APIKey.Set() {
 		network, address := cfg.Admin.Network()
 		client := admin.NewClient(network, address, cfg.Admin.APIKey.Reveal())
