@@ -87,25 +87,7 @@ func TestListenersAreNoUsers(t *testing.T) {
 	}
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	post := func(addr, user string) string {
-		req, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+addr+"/execute_task", strings.NewReader(`{"task_description":"hello","run_id":"r"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Content-Type", "application/json")
-		if user != "" {
-			req.Header.Set("Authorization", "Bearer "+hosttest.ServiceKey)
-			req.Header.Set("x-authenticated-user-id", user)
-		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		body, err := io.ReadAll(resp.Body)
-		if err != nil || resp.StatusCode != 200 {
-			t.Fatalf("%d %s %v", resp.StatusCode, body, err)
-		}
-		return sessionOf(t, string(body))
+		return sessionOf(t, executeTask(t, "http://"+addr, user, `{"task_description":"hello","run_id":"r"}`))
 	}
 	listener, again := post(w.Host.TurnAddr().String(), ""), post(w.Host.TurnAddr().String(), "")
 	if listener != again {
@@ -137,23 +119,8 @@ func TestTurnsAreInNoFile(t *testing.T) {
 	}
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	ask := func() string {
-		req, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+w.Host.Addr().String()+"/execute_task",
-			strings.NewReader(`{"task_description":"hello, says canary-turn","run_id":"r"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Authorization", "Bearer "+hosttest.ServiceKey)
-		req.Header.Set("x-authenticated-user-id", "someone")
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		body, err := io.ReadAll(resp.Body)
-		if err != nil || resp.StatusCode != 200 {
-			t.Fatalf("%d %s %v", resp.StatusCode, body, err)
-		}
-		return sessionOf(t, string(body))
+		return sessionOf(t, executeTask(t, "http://"+w.Host.Addr().String(), "someone",
+			`{"task_description":"hello, says canary-turn","run_id":"r"}`))
 	}
 	session := ask()
 	w.Stop(t)
@@ -222,4 +189,29 @@ func TestProcessesOfOneParent(t *testing.T) {
 	if left, err := filepath.Glob(filepath.Join(w.Dir, "state", "agentv", "*")); err != nil || len(left) != 2 {
 		t.Errorf("what stays is %q, %v", left, err)
 	}
+}
+
+// executeTask sends a request of the turn contract, with the service key where
+// there is a user, and returns the answer.
+func executeTask(t *testing.T, url, user, body string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), "POST", url+"/execute_task", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if user != "" {
+		req.Header.Set("Authorization", "Bearer "+hosttest.ServiceKey)
+		req.Header.Set("x-authenticated-user-id", user)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%d %s %v", resp.StatusCode, answer, err)
+	}
+	return string(answer)
 }

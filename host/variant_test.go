@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"path/filepath"
@@ -342,27 +341,10 @@ func TestTurnSessionKeepsItsVariant(t *testing.T) {
 		Text string `json:"-"`
 	}
 	post := func(user, session string) (out reply) {
-		body := fmt.Sprintf(`{"task_description":"hello","run_id":%q}`, session)
-		req, err := http.NewRequestWithContext(t.Context(), "POST", w.URL+"/execute_task", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
+		out.Text = executeTask(t, w.URL, user, fmt.Sprintf(`{"task_description":"hello","run_id":%q}`, session))
+		if err := json.Unmarshal([]byte(out.Text), &out); err != nil {
+			t.Fatalf("%s: %v", out.Text, err)
 		}
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("Authorization", "Bearer "+hosttest.ServiceKey)
-		req.Header.Set("x-authenticated-user-id", user)
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		data, err := io.ReadAll(resp.Body)
-		if err == nil {
-			err = json.Unmarshal(data, &out)
-		}
-		if err != nil || resp.StatusCode != 200 {
-			t.Fatalf("%d %s %v", resp.StatusCode, data, err)
-		}
-		out.Text = string(data)
 		return out
 	}
 	user := ""
