@@ -196,27 +196,38 @@ func TestAnswerSurvivesOutage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &faulty{Store: memory.New(memory.Options{})}
+			refused := make(chan struct{}, 1) // an append of the outage was
 			r := newReplica(t, s, proposing(), "a", KeeperOptions{Alone: true, Lease: brief, Reached: func(record string) {
 				if record == RecordInteractionAnswered {
 					s.breaks(func(op, name string) error {
-						if op == "append" && !strings.HasPrefix(name, ReplicaPrefix) {
-							return err
+						if op != "append" || strings.HasPrefix(name, ReplicaPrefix) {
+							return nil
 						}
-						return nil
+						select {
+						case refused <- struct{}{}:
+						default:
+						}
+						return err
 					})
 				}
 			}})
+			outlasted := func() { // by the run that goes on, and its lease
+				within(t, "refused append", refused)
+				<-time.After(2 * brief)
+				s.breaks(nil)
+				select {
+				case <-refused:
+				default:
+				}
+			}
 			c := r.begin(runID)
 			r.answer(within(t, "question", c.asked), "high")
-			<-time.After(2 * brief)
-			s.breaks(nil)
+			outlasted()
 			second := within(t, "question", c.asked)
-			s.breaks(nil)
 			if err := r.keeper.Answer(t.Context(), "support-rep-1", runID, second.ID, accept("answered", "because")); err != nil {
 				t.Fatal(err)
 			}
-			<-time.After(2 * brief)
-			s.breaks(nil)
+			outlasted()
 			within(t, "end", c.over)
 			if len(r.desk.done()) != 1 || r.state(runID) != Completed {
 				t.Errorf("executed %q, ended %s", r.desk.done(), r.state(runID))

@@ -28,7 +28,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -64,8 +63,8 @@ type Options struct {
 	// not answer costs as much at every shutdown.
 	ShutdownTimeout time.Duration
 	// Logger is told when telemetry cannot be exported, at most once a minute
-	// and without the collector's words; nil tells nobody. It must not be one
-	// that exports.
+	// and without the collector's words, and never after Shutdown; nil tells
+	// nobody. It must not be one that exports.
 	Logger *slog.Logger
 }
 
@@ -82,6 +81,9 @@ type Exporter struct {
 	bounds  map[string]*bound        // by signal
 	flush   []func(context.Context) error
 	abandon []func(context.Context) error // the exporters', for what is not flushed in time
+	told    *complaints
+	stop    sync.Once
+	left    error // what Shutdown returns
 }
 
 // Start sets the SDK up as the variables say. Without an exporter it returns
@@ -94,7 +96,7 @@ func Start(ctx context.Context, opts Options) (*Exporter, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Exporter{timeout: opts.ShutdownTimeout, bounds: map[string]*bound{}}
+	e := &Exporter{timeout: opts.ShutdownTimeout, bounds: map[string]*bound{}, told: &complaints{logger: opts.Logger}}
 	res := newResource(ctx, opts)
 	for signal, start := range map[string]func(context.Context, settings, Options, *resource.Resource) error{
 		traces: e.startTraces, metrics: e.startMetrics, logs: e.startLogs,
@@ -110,7 +112,7 @@ func Start(ctx context.Context, opts Options) (*Exporter, error) {
 	if len(e.bounds) == 0 {
 		return nil, nil
 	}
-	otel.SetErrorHandler(&complaints{logger: opts.Logger})
+	otel.SetErrorHandler(e.told)
 	return e, nil
 }
 
@@ -177,11 +179,18 @@ func (e *Exporter) Losses() []telemetry.Loss {
 }
 
 // Shutdown exports what is left, for no longer than the time-out, and stops.
-// What comes later is dropped. It may be called twice.
+// What comes later is dropped. It may be called twice and by several goroutines;
+// all get the first call's result.
 func (e *Exporter) Shutdown(ctx context.Context) error {
 	if e == nil {
 		return nil
 	}
+	e.stop.Do(func() { e.left = e.shutdown(ctx) })
+	return e.left
+}
+
+func (e *Exporter) shutdown(ctx context.Context) error {
+	defer e.told.end()
 	ctx, cancel := context.WithTimeout(ctx, e.timeout)
 	defer cancel()
 	if together(ctx, e.flush) == nil {
@@ -233,18 +242,28 @@ func newResource(ctx context.Context, opts Options) *resource.Resource {
 	return r
 }
 
-// complaints receives the SDK's errors. Their text holds addresses, so it is
-// not passed on.
+// complaints receives the SDK's errors until it is ended. Their text holds
+// addresses, so it is not passed on.
 type complaints struct {
-	logger *slog.Logger
-	last   atomic.Int64 // Unix seconds
+	mu     sync.Mutex
+	logger *slog.Logger // nil: ended
+	last   time.Time
 }
 
 // Handle implements otel.ErrorHandler.
 func (c *complaints) Handle(err error) {
-	now, last := time.Now().Unix(), c.last.Load()
-	if now-last < 60 || !c.last.CompareAndSwap(last, now) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.logger == nil || !c.last.IsZero() && time.Since(c.last) < time.Minute {
 		return
 	}
+	c.last = time.Now()
 	c.logger.Warn("telemetry is not exported", "timeout", errors.Is(err, context.DeadlineExceeded))
+}
+
+// end returns when nothing is being told, and nothing will be.
+func (c *complaints) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.logger = nil
 }

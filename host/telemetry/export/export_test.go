@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel"
 	traces "go.opentelemetry.io/proto/otlp/trace/v1"
 	"go.uber.org/goleak"
 
@@ -314,6 +315,29 @@ func TestVariablesHonoured(t *testing.T) {
 	byName, _ := r.Metrics()
 	if byName["gen_ai.client.inference.duration"] == nil || byName["gen_ai.client.operation.duration"] != nil {
 		t.Error("the newest GenAI names were asked for and are not there, or the others as well")
+	}
+}
+
+// Whoever stops the exporter may close the log: nothing is told after that, not
+// even by an export that a collector still holds.
+func TestNothingIsToldAfterShutdown(t *testing.T) {
+	r := telemetrytest.Start(t)
+	telemetrytest.Environment(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": r.URL})
+	for _, stopped := range []bool{false, true} {
+		var log bytes.Buffer
+		e := begin(t, export.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		if stopped {
+			if err := e.Shutdown(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		otel.Handle(context.DeadlineExceeded)
+		if (log.Len() == 0) != stopped {
+			t.Errorf("stopped %t: told %q", stopped, log.String())
+		}
+		if err := e.Shutdown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
