@@ -47,6 +47,26 @@ func TestRatio(t *testing.T) {
 	}
 }
 
+// An attempt that was disturbed does not count, and one within the limit is
+// enough.
+func TestBest(t *testing.T) {
+	for _, c := range []struct {
+		times    Times
+		want     time.Duration
+		attempts int
+	}{
+		{Times{3, 1}, 3, 1},
+		{Times{9, 5, 1}, 5, 2},
+		{Times{9, 7, 8, 1}, 7, 3},
+	} {
+		attempts := 0
+		got := Best(3, 5, func() time.Duration { attempts++; return c.times[attempts-1] })
+		if got != c.want || attempts != c.attempts {
+			t.Errorf("%v: %d in %d attempts, want %d in %d", c.times, got, attempts, c.want, c.attempts)
+		}
+	}
+}
+
 // What is compared takes turns.
 func TestInTurn(t *testing.T) {
 	benchtime := flag.Lookup("test.benchtime").Value

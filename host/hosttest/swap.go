@@ -16,11 +16,15 @@ import (
 // SwapLoad says how hard a host is swapped.
 type SwapLoad struct {
 	Swaps int
-	// Rate is how many requests are begun a second.
+	// Rate is how many requests are begun a second, if the machine keeps up: no
+	// more than maxOpen wait for their answers, since a host refuses what is
+	// beyond its capacity.
 	Rate int
 	// Pause lies between two swaps.
 	Pause time.Duration
 }
+
+const maxOpen = 50
 
 // SwapResult is what came of it.
 type SwapResult struct {
@@ -99,12 +103,14 @@ func (s *shooter) shoot(ctx context.Context, rate int) {
 	defer tick.Stop()
 	var open sync.WaitGroup
 	defer open.Wait()
+	places := make(chan struct{}, maxOpen)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			open.Go(s.one)
+			places <- struct{}{}
+			open.Go(func() { s.one(); <-places })
 		}
 	}
 }

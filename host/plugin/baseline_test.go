@@ -16,6 +16,7 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 
 	"weir/abi"
+	"weir/host/benchtest"
 	. "weir/host/plugin/plugintest"
 )
 
@@ -87,7 +88,7 @@ func TestBaselineDeadlineIsDear(t *testing.T) {
 	wasm := counting(3_000_000)
 	time1 := func(config wazero.RuntimeConfig) time.Duration {
 		p := newPlain(t, wasm, config, wazero.NewModuleConfig())
-		return best(t, 5, 0, func() time.Duration {
+		return benchtest.Best(5, 0, func() time.Duration {
 			return elapsed(func() { _, _ = p.call(context.Background(), abi.HookCheckInput, ordinary) })
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"weir/abi"
+	"weir/host/benchtest"
 	"weir/host/fault"
 	"weir/host/plugin"
 	. "weir/host/plugin/plugintest"
@@ -25,7 +26,7 @@ func TestDeadlineHoldsForEveryShape(t *testing.T) {
 	for _, s := range shapes(60, 4000) {
 		t.Run(s.name, func(t *testing.T) {
 			p := loadShape(t, s)
-			took := best(t, 5, p1Ended, func() time.Duration {
+			took := benchtest.Best(5, p1Ended, func() time.Duration {
 				return elapsed(func() {
 					_, _, err := p.Call(background(), abi.HookCheckInput, ordinary)
 					if code := fault.CodeOf(err); code != plugin.CodeTimeout && !(s.fuel && code == plugin.CodeFuel) {
@@ -59,7 +60,7 @@ func TestNobodyStalls(t *testing.T) {
 			p := loadShape(t, s)
 			// What other programs do to the ticker is not the guest's doing.
 			limit := p2Stall + 2*stall(func() { time.Sleep(50 * time.Millisecond) })
-			worst := best(t, 5, p2Stall, func() time.Duration {
+			worst := benchtest.Best(5, p2Stall, func() time.Duration {
 				return stall(func() {
 					for range 2 {
 						_, _, _ = p.Call(background(), abi.HookCheckInput, ordinary)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weir/abi"
+	"weir/host/benchtest"
 	"weir/host/fault"
 	"weir/host/plugin"
 	. "weir/host/plugin/plugintest"
@@ -263,7 +264,7 @@ func TestExtismDeadlineHoldsForEveryShape(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			p := loadExtismShape(t, s)
 			var took, worst time.Duration
-			best(t, 5, p2Stall, func() time.Duration {
+			benchtest.Best(5, p2Stall, func() time.Duration {
 				plugin.AwaitQueue(p) // or it works beside the call
 				worst = stall(func() {
 					took = elapsed(func() {

@@ -136,19 +136,6 @@ func stall(f func()) time.Duration {
 	return <-worst
 }
 
-// best tries until one attempt is within the limit: other programs may use the
-// processors, and what the code under test allows shows in the best attempt.
-func best(t *testing.T, attempts int, limit time.Duration, measure func() time.Duration) time.Duration {
-	t.Helper()
-	least := time.Duration(1 << 62)
-	for range attempts {
-		if least = min(least, measure()); least <= limit {
-			break
-		}
-	}
-	return least
-}
-
 // elapsed is how long f takes: by the clock, or by the processor time of this
 // process if that is less, because then others had the processors.
 func elapsed(f func()) time.Duration {

@@ -132,8 +132,8 @@ func within[T any](t *testing.T, what string, c <-chan T) (v T) {
 	t.Helper()
 	select {
 	case v = <-c:
-	case <-time.After(10 * time.Second):
-		t.Fatalf("no %s within 10 s", what)
+	case <-time.After(time.Minute):
+		t.Fatalf("no %s within a minute", what)
 	}
 	return v
 }
@@ -362,7 +362,7 @@ func TestPickedUp(t *testing.T) {
 // next waits for the run's question after another one.
 func (r *replica) next(run, after string) Interaction {
 	r.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		if w := r.keeper.find(run); w != nil && w.parked.ID != after {
 			return w.parked.Interaction
 		}
@@ -375,7 +375,7 @@ func (r *replica) next(run, after string) Interaction {
 // ends waits for the run's end in the log and returns how it ended.
 func (r *replica) ends(run string) *past {
 	r.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		if j, err := read(r.t.Context(), r.store, run); err == nil && j.hasEnded() {
 			p := &past{}
 			for i := range j.entries {

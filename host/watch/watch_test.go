@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const limit = 10 * time.Second // far above what any file system needs
+const limit = time.Minute // far above what any file system needs
 
 // observe watches files and returns a channel that gets one value a change.
 func observe(t *testing.T, paths ...string) (*Watcher, <-chan struct{}) {

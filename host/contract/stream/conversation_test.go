@@ -92,7 +92,7 @@ func exchange(t *testing.T, addr, request string) string {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
 	if _, err := c.Write(crlf(request)); err != nil {
 		t.Fatal(err)
 	}

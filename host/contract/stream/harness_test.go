@@ -112,7 +112,7 @@ func (h *host) ask(t testing.TB) (net.Conn, *bufio.Reader) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
 	body := `{"messages":[{"role":"user","content":"hi"}]}`
 	_, err = fmt.Fprintf(c, "POST /v1/workflow/full HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer key\r\n"+
 		"x-authenticated-user-id: alice\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
@@ -145,13 +145,13 @@ func (h *host) whole(t testing.TB) string {
 }
 
 // until waits for a condition that other goroutines make true.
-func until(t testing.TB, limit time.Duration, what string, ok func() bool) {
+func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(limit); !ok(); <-tick.C {
+	for deadline := time.Now().Add(time.Minute); !ok(); <-tick.C {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", limit, what)
+			t.Fatalf("not within a minute: %s", what)
 		}
 	}
 }

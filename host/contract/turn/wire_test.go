@@ -207,7 +207,7 @@ func (w *wire) send(t *testing.T, how, body string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+		_ = c.SetDeadline(time.Now().Add(time.Minute))
 		if old := w.conns[name]; old != nil {
 			_ = old.Close()
 		}

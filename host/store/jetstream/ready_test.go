@@ -44,7 +44,7 @@ func TestReady(t *testing.T) {
 // becomes waits until something outside has happened.
 func becomes(t *testing.T, ok func() bool) {
 	t.Helper()
-	for limit := time.Now().Add(20 * time.Second); time.Now().Before(limit); time.Sleep(10 * time.Millisecond) {
+	for limit := time.Now().Add(time.Minute); time.Now().Before(limit); time.Sleep(10 * time.Millisecond) {
 		if ok() {
 			return
 		}

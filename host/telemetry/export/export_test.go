@@ -296,7 +296,7 @@ func TestVariablesHonoured(t *testing.T) {
 	_, chat := tracer.StartChat(ctx, telemetry.ChatStart{Model: "m"})
 	chat.End(telemetry.ChatEnd{})
 	run.End(telemetry.StateCompleted, "")
-	deadline := time.Now().Add(10 * time.Second) // the interval's work, not the shutdown's
+	deadline := time.Now().Add(time.Minute) // the interval's work, not the shutdown's
 	for len(r.Paths()) == 0 && time.Now().Before(deadline) {
 		runtime.Gosched()
 	}

@@ -155,7 +155,7 @@ func TestAgentVProcessesAndSockets(t *testing.T) {
 // listening waits until a socket's agent listens and returns the address.
 func listening(t testing.TB, c *child) (at string) {
 	t.Helper()
-	eventually(t, time.Minute, func() bool {
+	eventually(t, func() bool {
 		select {
 		case <-c.ended:
 			t.Fatalf("it ended with %d:\n%s", c.code, c.stderr)

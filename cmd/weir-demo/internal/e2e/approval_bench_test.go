@@ -28,7 +28,7 @@ func BenchmarkParked(b *testing.B) {
 	weight := func() int {
 		before := w.proc.stdout.String()
 		_, _ = ask.Write([]byte("\n"))
-		eventually(b, time.Minute, func() bool { return len(w.proc.stdout.String()) > len(before) })
+		eventually(b, func() bool { return len(w.proc.stdout.String()) > len(before) })
 		n, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(w.proc.stdout.String(), before)))
 		if err != nil {
 			b.Fatal(err)

@@ -385,7 +385,7 @@ func (w *world) events(ctx context.Context, t testing.TB, who, execution, after 
 func (w *world) again(t testing.TB, execution string) *line {
 	t.Helper()
 	var l *line
-	eventually(t, 20*time.Second, func() bool {
+	eventually(t, func() bool {
 		resp := w.events(t.Context(), t, userID, execution, "")
 		switch resp.StatusCode {
 		case http.StatusOK:

@@ -24,7 +24,7 @@ func TestLeavingCancels(t *testing.T) {
 	q := l.asked(t)
 	l.hangUp()
 	left := time.Now()
-	eventually(t, 10*time.Second, func() bool { // a foreign answer changes nothing
+	eventually(t, func() bool { // a foreign answer changes nothing
 		status, _ := w.answer(t, "other", q, chooseHigh)
 		return status == http.StatusNotFound
 	})
@@ -238,7 +238,7 @@ func TestPolicyIsGone(t *testing.T) {
 	if status, text := second.answer(t, userID, q, chooseHigh); status != http.StatusGone || text != `{"error":"the run this interaction belonged to has ended"}` {
 		t.Errorf("status %d: %s", status, text)
 	}
-	eventually(t, 10*time.Second, func() bool {
+	eventually(t, func() bool {
 		status, _ := second.answer(t, userID, q, chooseHigh)
 		return status == http.StatusNotFound
 	})

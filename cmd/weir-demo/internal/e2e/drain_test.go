@@ -37,7 +37,7 @@ func TestDrainEndsStreams(t *testing.T) {
 	<-hung
 	interrupt(t, c)
 	began := time.Now()
-	eventually(t, 2*time.Second, func() bool {
+	eventually(t, func() bool {
 		conn, err := net.Dial("tcp", w.addr)
 		if err == nil {
 			_ = conn.Close()
@@ -79,7 +79,7 @@ func TestDrainLetsRunsEnd(t *testing.T) {
 	stream := w.open(t.Context(), t, user("Hello"))
 	<-hung
 	interrupt(t, c)
-	eventually(t, 20*time.Second, func() bool { return strings.Contains(c.stderr.String(), "msg=draining open_streams=1") })
+	eventually(t, func() bool { return strings.Contains(c.stderr.String(), "msg=draining open_streams=1") })
 	close(release)
 	raw, err := io.ReadAll(stream.Body)
 	if err != nil {
@@ -105,9 +105,9 @@ func TestSecondSignal(t *testing.T) {
 	w.open(t.Context(), t, user("Hello"))
 	<-hung
 	interrupt(t, c)
-	eventually(t, 20*time.Second, func() bool { return strings.Contains(c.stderr.String(), "msg=draining") })
+	eventually(t, func() bool { return strings.Contains(c.stderr.String(), "msg=draining") })
 	// The line is written while the program gives the signal back to the system.
-	eventually(t, 5*time.Second, func() bool {
+	eventually(t, func() bool {
 		select {
 		case <-c.ended:
 			return true

@@ -94,7 +94,7 @@ func TestRawRequests(t *testing.T) {
 			calls := m.agentCalls.Load()
 			c := w.dial(t)
 			c.send(t, tc.send)
-			_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
+			_ = c.SetReadDeadline(time.Now().Add(hang))
 			status, raw, err := c.response()
 			if !strings.Contains(strings.Join(tc.want, " "), status) || !strings.Contains(string(raw), tc.text) {
 				t.Errorf("got %s (%v), want %v with %q:\n%.300s", status, err, tc.want, tc.text, raw)
@@ -319,5 +319,5 @@ func TestManyStreams(t *testing.T) {
 	}
 	all.Wait()
 	client.CloseIdleConnections()
-	eventually(t, 5*time.Second, func() bool { return ours() <= before })
+	eventually(t, func() bool { return ours() <= before })
 }

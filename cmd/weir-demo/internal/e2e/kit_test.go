@@ -398,7 +398,7 @@ func (c *child) wait(t testing.TB, limit time.Duration) int {
 func (c *child) address(t testing.TB) string {
 	t.Helper()
 	var addr string
-	eventually(t, time.Minute, func() bool { // a cold cache compiles
+	eventually(t, func() bool { // a cold cache compiles
 		select {
 		case <-c.ended:
 			t.Fatalf("it ended with %d:\n%s", c.code, c.stderr)
@@ -411,11 +411,15 @@ func (c *child) address(t testing.TB) string {
 	return addr
 }
 
-func eventually(t testing.TB, limit time.Duration, condition func() bool) {
+// hang is when a test gives up waiting: no promise, but far above what a busy
+// machine takes.
+const hang = time.Minute
+
+func eventually(t testing.TB, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(limit); !condition(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(hang); !condition(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("it did not happen within %s", limit)
+			t.Fatalf("it did not happen within %s", hang)
 		}
 	}
 }

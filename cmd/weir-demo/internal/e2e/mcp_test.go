@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -96,7 +95,7 @@ func TestMCPServerRestarts(t *testing.T) {
 		t.Errorf("live: %q", text)
 	}
 	fresh()
-	eventually(t, 10*time.Second, func() bool { return get(t, w.url+"/health/ready") == "ready" })
+	eventually(t, func() bool { return get(t, w.url+"/health/ready") == "ready" })
 	ask("TKT-1001")
 	noSecrets(t, "the log", w.log.String())
 }

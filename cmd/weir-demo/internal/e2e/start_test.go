@@ -180,7 +180,7 @@ func TestInterruptedStart(t *testing.T) {
 	c := launch(t, env, nil, "serve", "--config", deployment(t, nil, nil))
 	select {
 	case <-waiting:
-	case <-time.After(time.Minute):
+	case <-time.After(hang):
 		t.Fatal("it does not connect")
 	}
 	interrupt(t, c)
