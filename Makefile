@@ -47,13 +47,15 @@ compare: build ## compare the agent with itself without guardrails; the report i
 	bin/weir-demo --compare bin/compare -- --gate
 
 # -count=1, because modules are built by tests and the go command does not know
-# that their sources are a test's input.
+# that their sources are a test's input. The time-out is a package's, three of
+# which take minutes under the race detector, on a busy machine many.
+TEST := $(GO) test -count=1 -timeout 25m
 test: plugins ## run all tests, those of the host also under the race detector
-	$(GO) test -count=1 ./...
-	$(GO) test -count=1 -race $(RACED)
+	$(TEST) ./...
+	$(TEST) -race $(RACED)
 
 race: plugins ## run all tests under the race detector
-	$(GO) test -count=1 -race ./...
+	$(TEST) -race ./...
 
 bench: ## measure what is promised; BENCH=--quick, BENCH='--rows match', STRICT=1 for times, too
 	@mkdir -p bin
