@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/cmd/weir/internal/compare/stat"
 	"weir/cmd/weir/internal/compare/variant"
 )
 
@@ -47,5 +48,31 @@ func TestVariantPage(t *testing.T) {
 	}
 	if strings.Contains(text.String(), "canary") || strings.ContainsAny(text.String(), "\x1b\a") {
 		t.Errorf("the tables name somebody:\n%s", text.String())
+	}
+}
+
+// Numbers stand in the unit of their metric, with their signs.
+func TestChange(t *testing.T) {
+	for _, tt := range []struct {
+		unit            string
+		mean, low, high float64
+		want            string
+	}{
+		{variant.UnitRate, 0.5, -0.25, 1, "+50.0 [−25.0, +100.0]"},
+		{variant.UnitSeconds, -0.0123, -1.5, 0, "−12.3 ms [−1500.0, 0.0]"},
+		{variant.UnitCount, 1.5, 0.25, 2, "+1.50 [+0.25, +2.00]"},
+		{variant.UnitCount, -999, -1200.4, -3, "−999 [−1200, −3]"},
+	} {
+		r := variant.Row{Metric: variant.Metric{Unit: tt.unit}, Difference: stat.Gap{UsersA: 1, UsersB: 1, Mean: tt.mean, Low: tt.low, High: tt.high}}
+		if got := change(r); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.unit, got, tt.want)
+		}
+	}
+}
+
+// The generation that most runs are of comes first.
+func TestGenerations(t *testing.T) {
+	if got := generations(variant.Group{Generations: map[string]int{"b": 2, "c": 7, "a": 2, "": 1}}); got != "c, a, b, –" {
+		t.Errorf("%q", got)
 	}
 }

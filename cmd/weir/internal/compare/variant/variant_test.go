@@ -113,3 +113,29 @@ func TestWhatIsSaid(t *testing.T) {
 		t.Errorf("%+v", r.Broken)
 	}
 }
+
+// A run counts for a metric where that is known of it: times of completed runs,
+// calls where the recording is kept, tokens where the provider tells them.
+func TestWhatIsKnown(t *testing.T) {
+	run := func(state string, s Sample) Sample {
+		s.Variant, s.User, s.State, s.Ended = "x", "u", state, true
+		return s
+	}
+	r := Compare([]Sample{
+		run(Completed, Sample{Kept: true, Recorded: true, Seconds: 2, ToolCalls: 3, ModelCalls: 2, InputTokens: 10, OutputTokens: 4}),
+		run(Completed, Sample{Kept: true, Recorded: true, Seconds: 4, ToolCalls: 1, ModelCalls: 1}), // not told
+		run(Completed, Sample{Seconds: 6}),
+		run(Blocked, Sample{Kept: true, Recorded: true, Seconds: 0.001}), // no call, so no token
+	}, configured("x"))
+	g := r.Groups[1]
+	if g.Time.N != 3 || g.Time.Min != 2 || g.Time.Mean != 4 {
+		t.Errorf("times: %+v", g.Time)
+	}
+	want := map[string]Value{"completed": {"completed", 0.75, 4}, "tool_calls": {"tool_calls", 4.0 / 3, 3}, "input_tokens": {"input_tokens", 5, 2},
+		"guard_fuel": {"guard_fuel", 0, 3}, "running_time": {"running_time", 4, 3}}
+	for _, got := range g.Metrics {
+		if w, ok := want[got.Name]; ok && got != w {
+			t.Errorf("got %+v, want %+v", got, w)
+		}
+	}
+}
