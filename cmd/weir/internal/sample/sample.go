@@ -14,21 +14,24 @@ import (
 
 // Read reads a log. Its error names the record that cannot be read.
 func Read(report *run.Report) (variant.Sample, error) {
-	s := reader{Sample: variant.Sample{Run: report.Run, Variant: report.Variant, Generation: report.Generation, Kept: true}}
+	s := reader{Sample: variant.Sample{Run: report.Run, Variant: report.Variant, Generation: report.Generation}}
 	var c clock
+	dropped := false
 	for i := range report.Entries {
 		e := &report.Entries[i]
 		c.tick(e)
-		if e.Kind == run.RecordDecision && e.Kept != run.KeptFull {
-			s.Kept = false
-		}
+		dropped = dropped || e.Kind == run.RecordDecision && e.Kept != run.KeptFull
 		if len(e.Content) == 0 {
 			continue
 		}
+		// These two are there in every log, so only others show that more than
+		// digests is kept. A run without guardrails has no decision.
+		s.Kept = s.Kept || e.Kind != run.RecordRunStarted && e.Kind != run.RecordRunEnded
 		if err := s.take(e); err != nil {
 			return s.Sample, fmt.Errorf("run %s: record %d (%s): %w", report.Run, e.N, e.Kind, err)
 		}
 	}
+	s.Kept = s.Kept && !dropped
 	s.Seconds = c.spent.Seconds()
 	return s.Sample, nil
 }
@@ -152,7 +155,7 @@ func (s *reader) recording(content []byte) error {
 			s.ModelCalls++
 		}
 		for _, result := range h.Results {
-			if !result.Refused {
+			if !result.Refused || result.Why == run.WhyWithheld { // that one was made
 				s.ToolCalls++
 			}
 		}

@@ -42,7 +42,7 @@ func TestRead(t *testing.T) {
 		entry(run.RecordInteractionOpened, 60_400, `{"kind":"tool_calls"}`),
 		entry(run.RecordRunClaimed, 60_900, `{"replica":"b"}`),
 		entry(run.RecordDecision, 60_950, fmt.Sprintf(decision, "output", true)),
-		entry(run.RecordRecording, 60_990, `{"parts":[],"asks":[{"plugin":"g"}],"heard":[{"type":"start"},{"type":"model","input_tokens":70,"output_tokens":8},{"type":"tools","results":[{"step":"s"},{"refused":true}]},{"type":"model_failed","code":"budget"},{"type":"model_failed","code":"timeout"}]}`),
+		entry(run.RecordRecording, 60_990, `{"parts":[],"asks":[{"plugin":"g"}],"heard":[{"type":"start"},{"type":"model","input_tokens":70,"output_tokens":8},{"type":"tools","results":[{"step":"s"},{"why":"guard","refused":true},{"step":"t","why":"withheld","refused":true}]},{"type":"model_failed","code":"budget"},{"type":"model_failed","code":"timeout"}]}`),
 		entry(run.RecordRunEnded, 61_000, `{"state":"completed"}`),
 	}}
 	got, err := Read(report)
@@ -51,7 +51,7 @@ func TestRead(t *testing.T) {
 	}
 	want := variant.Sample{Run: "r", Variant: "v", Generation: "g", User: "p", Started: time.UnixMilli(1_700_000_000_000), State: variant.Completed, Ended: true,
 		Seconds: 0.4, Kept: true, Questions: 1, Answers: 1, CallsRefused: 1, ResultsWithheld: 1, Masks: 3, Cut: true, Fuel: 39,
-		Recorded: true, ToolCalls: 1, ModelCalls: 2, GuardCalls: 1, InputTokens: 70, OutputTokens: 8}
+		Recorded: true, ToolCalls: 2, ModelCalls: 2, GuardCalls: 1, InputTokens: 70, OutputTokens: 8}
 	if got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
@@ -69,6 +69,29 @@ func TestRead(t *testing.T) {
 	bare.Entries[0].Content = json.RawMessage(`{`)
 	if _, err := Read(&bare); err == nil || !strings.Contains(err.Error(), "run r: record 0 (run_started)") {
 		t.Errorf("%v", err)
+	}
+}
+
+// What is not in a log is not known: a run whose client left before its first
+// decision looks alike whether digests are kept or everything is. One without
+// guardrails decides nothing and is known all the same.
+func TestReadWithoutDecisions(t *testing.T) {
+	started, ended := entry(run.RecordRunStarted, 0, `{"pseudonym":"p"}`), entry(run.RecordRunEnded, 9, `{"state":"cancelled"}`)
+	for _, tt := range []struct {
+		name    string
+		between []run.LogRecord
+		kept    bool
+	}{
+		{"the client left at once", []run.LogRecord{entry(run.RecordRequest, 1, "")}, false},
+		{"only digests", []run.LogRecord{entry(run.RecordRequest, 1, ""), entry(run.RecordQuestion, 2, ""), entry(run.RecordDecision, 3, "")}, false},
+		{"no guardrails", []run.LogRecord{entry(run.RecordRequest, 1, ""), entry(run.RecordQuestion, 2, `{"turns":[]}`)}, true},
+		{"digests from the middle on", []run.LogRecord{entry(run.RecordQuestion, 2, `{"turns":[]}`), entry(run.RecordDecision, 3, "")}, false},
+	} {
+		entries := slices.Concat([]run.LogRecord{started}, tt.between, []run.LogRecord{ended})
+		got, err := Read(&run.Report{Run: "r", Variant: "v", Entries: entries})
+		if err != nil || got.Kept != tt.kept || got.State != variant.Cancelled || got.User != "p" {
+			t.Errorf("%s: %+v, %v", tt.name, got, err)
+		}
 	}
 }
 

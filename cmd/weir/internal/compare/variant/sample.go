@@ -21,7 +21,7 @@ type Sample struct {
 	Ended      bool
 	Seconds    float64 // of running time: waiting for people does not count
 
-	Kept            bool // the decisions are in the log
+	Kept            bool // what was decided is in the log
 	Questions       int  // to a person
 	Answers         int
 	CallsRefused    int // by guardrails
