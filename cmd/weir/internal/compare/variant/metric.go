@@ -54,7 +54,7 @@ func metrics() []measure {
 		{Metric{Name: "model_calls", About: "calls of the agent's model", Unit: UnitCount}, recorded(func(s *Sample) float64 { return float64(s.ModelCalls) })},
 		{Metric{Name: "guard_model_calls", About: "model calls of guardrails", Unit: UnitCount}, recorded(func(s *Sample) float64 { return float64(s.GuardCalls) })},
 		{Metric{Name: "input_tokens", About: "tokens that the agent's model was given", Unit: UnitCount}, func(s *Sample) (float64, bool) { return float64(s.InputTokens), s.told() }},
-		{Metric{Name: "output_tokens", About: "tokens that it answered", Unit: UnitCount}, func(s *Sample) (float64, bool) { return float64(s.OutputTokens), s.told() }},
+		{Metric{Name: "output_tokens", About: "tokens that it answered, where nothing was cut", Unit: UnitCount}, func(s *Sample) (float64, bool) { return float64(s.OutputTokens), s.told() && !s.Cut }},
 		{Metric{Name: "guard_fuel", About: "instructions of guardrails", Unit: UnitCount}, kept(func(s *Sample) float64 { return float64(s.Fuel) })},
 		{Metric{"running_time", "of completed runs, without waiting for people", UnitSeconds, true}, func(s *Sample) (float64, bool) { return s.Seconds, s.timed() }},
 	}

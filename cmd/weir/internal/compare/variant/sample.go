@@ -34,7 +34,8 @@ type Sample struct {
 	ToolCalls  int
 	ModelCalls int
 	GuardCalls int
-	// Tokens of the agent's model; 0 where the provider does not tell.
+	// Tokens of the agent's model; 0 where the provider does not tell, and of
+	// output where the log does not, because the reply was cut.
 	InputTokens, OutputTokens int
 }
 

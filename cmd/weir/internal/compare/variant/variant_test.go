@@ -125,14 +125,15 @@ func TestWhatIsKnown(t *testing.T) {
 		run(Completed, Sample{Kept: true, Recorded: true, Seconds: 2, ToolCalls: 3, ModelCalls: 2, InputTokens: 10, OutputTokens: 4}),
 		run(Completed, Sample{Kept: true, Recorded: true, Seconds: 4, ToolCalls: 1, ModelCalls: 1}), // not told
 		run(Completed, Sample{Seconds: 6}),
-		run(Blocked, Sample{Kept: true, Recorded: true, Seconds: 0.001}), // no call, so no token
+		run(Blocked, Sample{Kept: true, Recorded: true, Seconds: 0.001}),                                            // no call, so no token
+		run(Failed, Sample{Kept: true, Recorded: true, Cut: true, ModelCalls: 2, InputTokens: 20, OutputTokens: 1}), // what was cut is not told
 	}, configured("x"))
 	g := r.Groups[1]
 	if g.Time.N != 3 || g.Time.Min != 2 || g.Time.Mean != 4 {
 		t.Errorf("times: %+v", g.Time)
 	}
-	want := map[string]Value{"completed": {"completed", 0.75, 4}, "tool_calls": {"tool_calls", 4.0 / 3, 3}, "input_tokens": {"input_tokens", 5, 2},
-		"guard_fuel": {"guard_fuel", 0, 3}, "running_time": {"running_time", 4, 3}}
+	want := map[string]Value{"completed": {"completed", 0.6, 5}, "tool_calls": {"tool_calls", 1, 4}, "input_tokens": {"input_tokens", 10, 3},
+		"output_tokens": {"output_tokens", 2, 2}, "guard_fuel": {"guard_fuel", 0, 4}, "running_time": {"running_time", 4, 3}}
 	for _, got := range g.Metrics {
 		if w, ok := want[got.Name]; ok && got != w {
 			t.Errorf("got %+v, want %+v", got, w)
