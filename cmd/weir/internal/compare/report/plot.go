@@ -122,16 +122,33 @@ func bounds(values []float64) (low, high float64) {
 	return low, high
 }
 
+// maxRanks is how many steps a curve has at most, one for each pixel or so.
+const maxRanks = 500
+
+// stairs are the points of a curve of shares over values. Of more than maxRanks
+// values it has evenly spread ranks, and the first and the last value.
 func stairs(values []float64, x, y func(float64) float64) string {
 	slices.Sort(values)
-	number := func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
-	points := ""
-	for i, v := range values {
-		before, after := float64(i)/float64(len(values)), float64(i+1)/float64(len(values))
-		points += number(x(v)) + "," + number(y(before)) + " " + number(x(v)) + "," + number(y(after)) + " "
+	var points strings.Builder
+	n, steps := len(values), min(len(values), maxRanks)
+	point := func(v, share float64) {
+		points.WriteString(number(x(v)) + "," + number(y(share)) + " ")
 	}
-	return points
+	if n > steps {
+		point(values[0], 0)
+	}
+	before := 0.0
+	for step := range steps {
+		rank := (step + 1) * n / steps
+		v, after := values[rank-1], float64(rank)/float64(n)
+		point(v, before)
+		point(v, after)
+		before = after
+	}
+	return points.String()
 }
+
+func number(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
 
 func measured(r *compare.Result, side int, first bool) []float64 {
 	var out []float64

@@ -76,3 +76,29 @@ func TestGenerations(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// A curve has its steps where the values are, and of very many values no more
+// steps than can be seen, from the first value to the last.
+func TestStairs(t *testing.T) {
+	same := func(v float64) float64 { return v }
+	if got := stairs([]float64{3, 1, 1, 2}, same, same); got != "1.0,0.0 1.0,0.2 1.0,0.2 1.0,0.5 2.0,0.5 2.0,0.8 3.0,0.8 3.0,1.0 " {
+		t.Errorf("%q", got)
+	}
+	if got := stairs(nil, same, same); got != "" {
+		t.Errorf("of nothing: %q", got)
+	}
+	many := make([]float64, 100_003)
+	for i := range many {
+		many[i] = float64(len(many) - i)
+	}
+	points := strings.Fields(stairs(many, same, func(share float64) float64 { return 100_003 * share }))
+	if len(points) > 2*maxRanks+1 || points[0] != "1.0,0.0" || points[len(points)-1] != "100003.0,100003.0" {
+		t.Fatalf("%d points from %s to %s", len(points), points[0], points[len(points)-1])
+	}
+	for _, p := range points { // each value is its own rank here
+		var x, y float64
+		if _, err := fmt.Sscanf(p, "%f,%f", &x, &y); err != nil || y > x || x-y > 100_003/maxRanks+1 {
+			t.Errorf("%s, %v", p, err)
+		}
+	}
+}
