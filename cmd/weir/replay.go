@@ -265,7 +265,12 @@ func (w *weir) printReplay(s *folded.Summary) {
 	for _, id := range slices.Sorted(maps.Keys(s.Recorded)) {
 		fmt.Fprintf(w.stdout, "%-13s%s, %d runs\n", "recorded", short(id), s.Recorded[id])
 	}
-	fmt.Fprintf(w.stdout, "%-13s%s\n", "tried", short(s.Generation))
+	fmt.Fprintf(w.stdout, "%-13s%s, %d runs\n", "tried", short(s.Generation), s.Judged[s.Generation])
+	for _, id := range slices.Sorted(maps.Keys(s.Judged)) {
+		if id != s.Generation {
+			fmt.Fprintf(w.stdout, "%-13s%s, %d runs\n", "in a variant", short(id), s.Judged[id])
+		}
+	}
 	fmt.Fprintf(w.stdout, "%-13s%d of %d: %d same, %d changed, %d unanswerable\n", "replayed", s.Replayed, s.Runs, s.Same, s.Changed, s.Unanswered)
 	for _, reason := range slices.Sorted(maps.Keys(s.Skipped)) {
 		fmt.Fprintf(w.stdout, "%-13s%d: %s\n", "skipped", s.Skipped[reason], printable(reason))

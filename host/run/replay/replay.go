@@ -53,6 +53,7 @@ func Run(ctx context.Context, target Target, rec *run.Recorded) (*Result, error)
 		result.Status, result.Reason = StatusSkipped, reason
 		return result, nil
 	}
+	result.GenerationNow = target.Policy.Generation()
 	if rec.State == run.Blocked {
 		blocked(result, target.Policy, rec)
 		result.finish(began)

@@ -89,22 +89,23 @@ const (
 // Result is what replaying one run said. Texts in it passed the guards of the
 // recorded run, those under Now the guards of the other generation.
 type Result struct {
-	Run        string       `json:"run"`
-	Generation string       `json:"generation"` // that it was recorded with
-	Variant    string       `json:"variant,omitempty"`
-	Contract   string       `json:"contract,omitempty"`
-	Started    time.Time    `json:"started,omitzero"`
-	State      string       `json:"state"`
-	StateNow   string       `json:"state_now,omitempty"`
-	Status     string       `json:"status"`
-	Reason     string       `json:"reason,omitempty"` // of a run that was skipped
-	First      *Change      `json:"first,omitempty"`  // the first action that differs
-	Changes    []Change     `json:"changes,omitempty"`
-	Unanswered []Unanswered `json:"unanswered,omitempty"`
-	Items      int          `json:"items"`    // questions about the run, those without an answer too
-	Answered   int          `json:"answered"` // of them
-	Released   string       `json:"released,omitempty"`
-	Now        string       `json:"released_now,omitempty"` // where it is another text
+	Run           string       `json:"run"`
+	Generation    string       `json:"generation"`               // that it was recorded with
+	GenerationNow string       `json:"generation_now,omitempty"` // that it was folded through
+	Variant       string       `json:"variant,omitempty"`
+	Contract      string       `json:"contract,omitempty"`
+	Started       time.Time    `json:"started,omitzero"`
+	State         string       `json:"state"`
+	StateNow      string       `json:"state_now,omitempty"`
+	Status        string       `json:"status"`
+	Reason        string       `json:"reason,omitempty"` // of a run that was skipped
+	First         *Change      `json:"first,omitempty"`  // the first action that differs
+	Changes       []Change     `json:"changes,omitempty"`
+	Unanswered    []Unanswered `json:"unanswered,omitempty"`
+	Items         int          `json:"items"`    // questions about the run, those without an answer too
+	Answered      int          `json:"answered"` // of them
+	Released      string       `json:"released,omitempty"`
+	Now           string       `json:"released_now,omitempty"` // where it is another text
 
 	// What the guards' decisions cost, then and now, in units of fuel and in
 	// milliseconds of time in guards.

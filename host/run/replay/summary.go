@@ -14,8 +14,9 @@ import (
 
 // Summary is what replaying a number of runs said, and what a reviewer signs.
 type Summary struct {
-	Generation string         `json:"generation"` // that was tried
+	Generation string         `json:"generation"` // that was tried, the base's where there are variants
 	Recorded   map[string]int `json:"recorded"`   // runs by the generation that they had
+	Judged     map[string]int `json:"judged"`     // replayed runs by the generation that they were folded through
 	At         time.Time      `json:"at"`
 	Runs       int            `json:"runs"` // that were looked at
 	Replayed   int            `json:"replayed"`
@@ -123,7 +124,7 @@ func one(ctx context.Context, target Target, i int, read func(ctx context.Contex
 }
 
 func sum(generation string, results []*Result, gate []Rule) *Summary {
-	s := &Summary{Generation: generation, Recorded: map[string]int{}, Skipped: map[string]int{}, Kinds: map[string]int{},
+	s := &Summary{Generation: generation, Recorded: map[string]int{}, Judged: map[string]int{}, Skipped: map[string]int{}, Kinds: map[string]int{},
 		Unknown: map[string]int{}, Runs: len(results), Results: results}
 	for _, r := range results {
 		s.add(r)
@@ -150,6 +151,7 @@ func (s *Summary) add(r *Result) {
 		s.Unanswered++
 	}
 	s.Replayed++
+	s.Judged[r.GenerationNow]++
 	s.Items, s.Answered = s.Items+r.Items, s.Answered+r.Answered
 	s.Fuel, s.FuelNow, s.Millis, s.MillisNow = s.Fuel+r.Fuel, s.FuelNow+r.FuelNow, s.Millis+r.Millis, s.MillisNow+r.MillisNow
 	kinds, unknown := map[string]bool{}, map[string]bool{}
