@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"time"
 
 	"weir/host/config"
@@ -197,13 +198,15 @@ type check struct {
 
 // try replays the runs of the last while through a policy that is not current
 // yet, within bounds: each run through its own variant, and all of them through
-// every variant that is new. The summary is that of the first that does not pass.
-func (h *Host) try(ctx context.Context, p *policy, c check) (*replay.Summary, error) {
+// every variant whose generation does not serve. The summary is that of the first
+// that does not pass, with the variant whose it is; nil: the base's, with all
+// that judged.
+func (h *Host) try(ctx context.Context, p *policy, c check) (*replay.Summary, *config.Variant, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, trialTime, fault.New(fault.Limit, "the replay took longer than %s", trialTime))
 	defer cancel()
 	listed, err := listRuns(ctx, h.store, time.Now().Add(-c.since), trialRuns)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	t, end, err := targets(p, func(one *policy, t *replay.Target) {
 		if one.asks {
@@ -211,7 +214,7 @@ func (h *Host) try(ctx context.Context, p *policy, c check) (*replay.Summary, er
 		}
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer end()
 	read := func(ctx context.Context, i int) (*run.Recorded, error) {
@@ -225,16 +228,17 @@ func (h *Host) try(ctx context.Context, p *policy, c check) (*replay.Summary, er
 	current := h.swaps.current.Load()
 	for _, v := range p.variants {
 		if err != nil || !summary.Passed() {
-			return summary, err
+			return summary, nil, err
 		}
 		if current.has(v.id) {
-			continue // it has passed before
+			continue // it serves already, whether or not it has passed a gate
 		}
 		// Nobody has run it yet, and anybody may get it.
 		one, err := replay.All(ctx, t.Variants[v.named], len(listed), trialAtOnce, read, c.gate)
 		if err != nil || !one.Passed() {
-			return one, ofVariant(v.variant, err)
+			return one, v.variant, err
 		}
+		maps.Copy(summary.Judged, one.Judged)
 	}
-	return summary, err
+	return summary, nil, err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -86,6 +87,7 @@ type job struct {
 // attempt is what was wanted last.
 type attempt struct {
 	generation string // empty when the files could not be read
+	whole      string // of the generation, its variants and their shares
 	trigger    string
 	at         time.Time
 	failed     bool
@@ -101,7 +103,7 @@ func newSwaps(h *Host, p *policy) *swaps {
 	s := &swaps{host: h, started: h.cfg}
 	s.life, s.end = context.WithCancelCause(context.Background())
 	p.since = time.Now()
-	s.last = attempt{generation: p.id, trigger: TriggerStart, at: p.since}
+	s.last = attempt{generation: p.id, whole: p.whole, trigger: TriggerStart, at: p.since}
 	s.current.Store(p)
 	return s
 }
@@ -240,7 +242,7 @@ func (s *swaps) failed(t task, trigger string, err error) {
 
 // reload goes to what the files say.
 func (s *swaps) reload(trigger string, j *job) (string, error) {
-	s.attempt("", trigger)
+	s.attempt(&draft{}, trigger)
 	read, err := config.Load(s.host.source)
 	if err != nil {
 		return OutcomeFailed, err
@@ -252,9 +254,10 @@ func (s *swaps) reload(trigger string, j *job) (string, error) {
 	if err != nil {
 		return OutcomeFailed, err
 	}
-	s.attempt(d.id, trigger)
+	s.attempt(d, trigger)
 	if s.holds(d.whole) && trigger == TriggerFile {
-		s.host.log.Warn("the files say what was rolled back from; `weir admin reload` brings it back", "generation", d.id[:12])
+		s.host.log.Warn("the files say what was rolled back from; `weir admin reload` brings it back",
+			append([]any{"generation", d.id[:12]}, changed(d, current.draft)...)...)
 		return OutcomeHeld, nil
 	}
 	if d.same(current.draft) && slices.Equal(waiting, current.waiting) && len(current.tools.set.Changed()) == 0 {
@@ -273,7 +276,7 @@ func (s *swaps) rollback(trigger string) (string, error) {
 	if d == nil {
 		return OutcomeFailed, errNoPrevious
 	}
-	s.attempt(d.id, trigger)
+	s.attempt(d, trigger)
 	current := s.current.Load()
 	outcome, err := s.swap(d, nil, trigger, nil, nil)
 	if err == nil {
@@ -284,10 +287,10 @@ func (s *swaps) rollback(trigger string) (string, error) {
 	return outcome, err
 }
 
-func (s *swaps) attempt(generation, trigger string) {
+func (s *swaps) attempt(d *draft, trigger string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last = attempt{generation: generation, trigger: trigger, at: time.Now()}
+	s.last = attempt{generation: d.id, whole: d.whole, trigger: trigger, at: time.Now()}
 }
 
 // holds tells whether this is what was rolled back from. Once the files say
@@ -341,15 +344,19 @@ func (s *swaps) swap(d *draft, waiting []string, trigger string, previous *draft
 
 // pass holds a policy against a job's check.
 func (s *swaps) pass(next *policy, j *job) error {
-	summary, err := s.host.try(s.life, next, *j.check)
+	summary, variant, err := s.host.try(s.life, next, *j.check)
 	if err != nil {
-		return fault.New(fault.Of(err), "replay: %w", err)
+		return fault.New(fault.Of(err), "replay: %w", ofVariant(variant, err))
 	}
 	j.summary = summary
 	if summary.Passed() {
 		return nil
 	}
-	return fault.New(fault.Conflict, "generation %s does not pass the gate: %s", summary.Generation[:12], summary.Failed())
+	with := ""
+	if variant == nil && len(next.variants) > 0 {
+		with = " with its variants"
+	}
+	return ofVariant(variant, fault.New(fault.Conflict, "generation %s%s does not pass the gate: %s", summary.Generation[:12], with, summary.Failed()))
 }
 
 // drain frees the plugins of the old policies, each when its last run has ended.
@@ -388,7 +395,8 @@ func (s *swaps) old() (ids []string) {
 
 func (s *swaps) tell(next, old *policy, trigger, outcome string) {
 	if outcome == OutcomeSwapped {
-		s.host.log.Info("policy swapped", "generation", next.generation.Short(), "from", old.generation.Short(), "trigger", trigger)
+		attrs := append([]any{"generation", next.generation.Short(), "from", old.generation.Short()}, changed(next.draft, old.draft)...)
+		s.host.log.Info("policy swapped", append(attrs, "trigger", trigger)...)
 	} else {
 		s.host.log.Info("policy read again", "generation", next.generation.Short(), "trigger", trigger)
 	}
@@ -401,6 +409,15 @@ func (s *swaps) tell(next, old *policy, trigger, outcome string) {
 	for _, key := range next.waiting {
 		s.host.log.Warn("a changed key waits for a restart and keeps its old value", slog.String("key", key))
 	}
+}
+
+// changed names for the log the variants in which a draft differs from another,
+// if there are any: their bases may be the same.
+func changed(d, from *draft) []any {
+	if names := d.changedVariants(from); len(names) > 0 {
+		return []any{"changed_variants", strings.Join(names, ", ")}
+	}
+	return nil
 }
 
 // quit ends what is being built and refuses everything from now on. It does

@@ -132,7 +132,7 @@ func (s *swaps) status() admin.Status {
 		Active: admin.Active{Generation: p.id, Since: p.since.UTC(), Runs: p.generation.Users(),
 			ConfigPath: p.cfg.Path, ConfigSHA256: p.cfg.SHA256, Plugins: plugins(p)},
 		Wanted: admin.Wanted{Generation: s.last.generation, Trigger: s.last.trigger, At: s.last.at.UTC()},
-		InSync: s.last.generation == p.id && !s.last.failed, Building: s.busy,
+		InSync: s.last.whole == p.whole && !s.last.failed, Building: s.busy,
 		Swaps: s.count, Restart: p.waiting, Warnings: append(p.notes[:len(p.notes):len(p.notes)], p.unpinned...),
 	}
 	if s.failure.text != "" {

@@ -3,6 +3,7 @@ package host
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 
 	"weir/host/config"
 )
@@ -41,6 +42,34 @@ func (p *policy) choose(pseudonym, name string) *policy {
 		}
 	}
 	return p
+}
+
+// changedVariants are those that only one of two drafts has, or that have
+// another generation or other users: a share moves the variants behind it.
+func (d *draft) changedVariants(from *draft) (names []string) {
+	now, was := d.placed(), from.placed()
+	for _, v := range slices.Concat(d.variants, from.variants) {
+		if name := v.variant.Name; now[name] != was[name] && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// interval is what a variant's users have, and where they stand.
+type interval struct {
+	generation string
+	start, end float64
+}
+
+func (d *draft) placed() map[string]interval {
+	out, start := map[string]interval{}, 0.0
+	for _, v := range d.variants {
+		end := start + v.variant.Share
+		out[v.variant.Name] = interval{v.id, start, end}
+		start = end
+	}
+	return out
 }
 
 // name gives the runs of the base and of its variants their names, where there

@@ -137,11 +137,17 @@ func printStatus(out io.Writer, s admin.Status) {
 	if e := s.LastError; e != nil {
 		line("last error", "by %s at %s: %s", e.Trigger, e.At.Format(time.RFC3339), strings.ReplaceAll(e.Text, "\n", "\n           "))
 	}
+	other := func(id string) string {
+		if id == a.Generation {
+			return short(id) + " with other variants or shares"
+		}
+		return short(id)
+	}
 	if s.Previous != "" {
-		line("previous", "%s", short(s.Previous))
+		line("previous", "%s", other(s.Previous))
 	}
 	if s.Held != "" {
-		line("held", "%s was rolled back from; `weir admin reload` brings it back", short(s.Held))
+		line("held", "%s was rolled back from; `weir admin reload` brings it back", other(s.Held))
 	}
 	for _, d := range s.Draining {
 		line("draining", "%s with %d runs", short(d.Generation), d.Runs)

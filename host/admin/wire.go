@@ -21,7 +21,7 @@ type Reply struct {
 type Status struct {
 	Active       Active        `json:"active"`
 	Wanted       Wanted        `json:"wanted"`
-	InSync       bool          `json:"in_sync"`              // active is what was wanted last
+	InSync       bool          `json:"in_sync"`              // active is what was wanted last, its variants and their shares included
 	Building     bool          `json:"building"`             // something is under way
 	LastError    *Failure      `json:"last_error,omitempty"` // of this process, also when later reloads worked
 	Previous     string        `json:"previous,omitempty"`   // where rollback goes
