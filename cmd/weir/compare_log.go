@@ -5,14 +5,17 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"weir/cmd/weir/internal/compare/report"
 	"weir/cmd/weir/internal/compare/variant"
 	"weir/cmd/weir/internal/sample"
+	"weir/host/fault"
 )
 
 // compareLogFlags are the command line.
@@ -112,7 +115,7 @@ func (w *weir) compareRecorded(ctx context.Context, c *compareLogFlags) (*varian
 		return nil, err
 	}
 	var samples []variant.Sample
-	var unread []string
+	var unread unreadable
 	for _, id := range ids {
 		log, err := source.log(ctx, id)
 		if err == nil {
@@ -125,7 +128,7 @@ func (w *weir) compareRecorded(ctx context.Context, c *compareLogFlags) (*varian
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case err != nil:
-			unread = append(unread, fmt.Sprintf("a log cannot be read: %s: %v", id, err))
+			unread.add(id, err)
 		}
 	}
 	opts := variant.Options{Config: cfg.Path, Since: c.since, Seed: c.seed, Harness: thisHarness()}
@@ -133,8 +136,40 @@ func (w *weir) compareRecorded(ctx context.Context, c *compareLogFlags) (*varian
 		opts.Variants = append(opts.Variants, variant.Declared{Name: v.Name, Share: v.Share})
 	}
 	result := variant.Compare(samples, opts)
-	result.Notes = append(result.Notes, unread...)
+	result.Notes = append(result.Notes, unread.all()...)
 	return result, nil
+}
+
+// unreadable are the logs that cannot be read. Of each kind of fault the first
+// ones are named, since a store that is damaged or away has one for every run.
+type unreadable struct {
+	named []string
+	count map[fault.Kind]int
+}
+
+// maxUnreadable is how many logs are named of each kind of fault.
+const maxUnreadable = 20
+
+func (u *unreadable) add(id string, err error) {
+	if u.count == nil {
+		u.count = map[fault.Kind]int{}
+	}
+	kind := fault.Of(err)
+	u.count[kind]++
+	if u.count[kind] <= maxUnreadable {
+		u.named = append(u.named, fmt.Sprintf("a log cannot be read: %s: %v", id, err))
+	}
+}
+
+// all are the notes, with the number of those that are not named.
+func (u *unreadable) all() []string {
+	notes := u.named
+	for _, kind := range slices.Sorted(maps.Keys(u.count)) {
+		if more := u.count[kind] - maxUnreadable; more > 0 {
+			notes = append(notes, fmt.Sprintf("and %d more logs cannot be read: %s", more, kind))
+		}
+	}
+	return notes
 }
 
 // write puts the files into the folder.
