@@ -83,7 +83,7 @@ func generations(g variant.Group) string {
 		return strings.Compare(a, b)
 	})
 	for i, id := range ids {
-		ids[i] = short(id)
+		ids[i] = short(Clean(id))
 	}
 	return strings.Join(ids, ", ")
 }
@@ -146,7 +146,7 @@ func WriteVariantsText(w io.Writer, r *variant.Result) error {
 		fmt.Fprintf(t, "%s\tbase\t%s\t%s − base, 95 %%\tshows\n", "metric", Clean(c.Variant), Clean(c.Variant))
 		for _, row := range c.Rows {
 			d := row.Difference
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", row.Name, value(row.Unit, d.A, d.UsersA), value(row.Unit, d.B, d.UsersB), change(row), row.Verdict)
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", row.Name, value(row.Unit, d.A, d.UsersA), value(row.Unit, d.B, d.UsersB), change(row), Clean(row.Verdict))
 		}
 		_ = t.Flush()
 	}

@@ -28,6 +28,9 @@ type Gap struct {
 	// Low and High bound the 95 % interval.
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
+	// Resamples is how many times users were drawn again, and put into the groups
+	// anew; 0 where a group is empty.
+	Resamples int `json:"resamples"`
 	// P is how often users who were put into the groups anew, by chance alone,
 	// differ as much, at least, times the number of comparisons that are made
 	// together; at most 1.
@@ -51,7 +54,8 @@ func Unpaired(a, b []Cluster, comparisons int, seed uint64) Gap {
 	}
 	g.Mean = g.B - g.A
 	random := rand.New(rand.NewPCG(seed, uint64(len(a))<<32|uint64(len(b))))
-	differences := make([]float64, resamples(len(a)+len(b)))
+	g.Resamples = resamples(len(a) + len(b))
+	differences := make([]float64, g.Resamples)
 	for i := range differences {
 		differences[i] = draw(random, b) - draw(random, a)
 	}

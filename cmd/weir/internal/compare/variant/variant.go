@@ -10,6 +10,7 @@ package variant
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -28,7 +29,7 @@ type Result struct {
 	Apart       int             `json:"runs_without_variant"`
 	Shared      int             `json:"users_in_several"`
 	Seed        uint64          `json:"seed"`
-	Resamples   int             `json:"resamples"`
+	Resamples   int             `json:"resamples"` // of the interval that has the fewest; 0: there is none
 	Harness     compare.Harness `json:"harness"`
 	Groups      []Group         `json:"groups"` // the base first
 	Comparisons []Comparison    `json:"comparisons"`
@@ -100,7 +101,7 @@ func Compare(samples []Sample, opts Options) *Result {
 		opts.Now = time.Now
 	}
 	r := &Result{GeneratedAt: opts.Now().UTC().Format(time.RFC3339), Mode: "variants", Config: opts.Config,
-		Since: span(opts.Since), Runs: len(samples), Seed: opts.Seed, Resamples: stat.Resamples, Harness: opts.Harness,
+		Since: span(opts.Since), Runs: len(samples), Seed: opts.Seed, Harness: opts.Harness,
 		Groups: []Group{}, Comparisons: []Comparison{}, Broken: []string{}, Notes: []string{}}
 	r.group(samples, opts.Variants)
 	for i := range r.Groups {
@@ -125,11 +126,13 @@ func span(d time.Duration) string {
 // group sorts the samples by variant: the base, those of the configuration in
 // its order, and those that the configuration does not have any more.
 func (r *Result) group(samples []Sample, declared []Declared) {
-	r.Groups = append(r.Groups, Group{Name: Base, Share: 1})
+	r.Groups = append(r.Groups, Group{Name: Base})
+	taken := 0.0
 	for _, v := range declared {
 		r.Groups = append(r.Groups, Group{Name: v.Name, Share: v.Share})
-		r.Groups[0].Share -= v.Share
+		taken += v.Share
 	}
+	r.Groups[0].Share = rest(taken)
 	for _, s := range samples {
 		if s.Variant == "" {
 			r.Apart++
@@ -145,6 +148,12 @@ func (r *Result) group(samples []Sample, declared []Declared) {
 	r.Groups = slices.DeleteFunc(r.Groups, func(g Group) bool { // nobody should have had it, and nobody did
 		return len(g.samples) == 0 && g.Share == 0 && g.Name != Base
 	})
+}
+
+// rest is what is left of 1, without what sums of decimal fractions are off by.
+func rest(taken float64) float64 {
+	const precision = 1e12
+	return max(0, math.Round((1-taken)*precision)/precision)
 }
 
 // sum computes what a group says by itself.
@@ -205,6 +214,9 @@ func (r *Result) judge() {
 		for _, m := range all {
 			row := Row{Metric: m.Metric, Difference: stat.Unpaired(base.clusters(m), g.clusters(m), len(all), r.Seed)}
 			row.Verdict = row.verdict(g.Name)
+			if n := row.Difference.Resamples; n > 0 && (r.Resamples == 0 || n < r.Resamples) {
+				r.Resamples = n
+			}
 			c.Rows = append(c.Rows, row)
 		}
 		r.Comparisons = append(r.Comparisons, c)

@@ -2,6 +2,7 @@ package variant
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -138,5 +139,45 @@ func TestWhatIsKnown(t *testing.T) {
 		if w, ok := want[got.Name]; ok && got != w {
 			t.Errorf("got %+v, want %+v", got, w)
 		}
+	}
+}
+
+// The base has what the variants leave, and nothing where they leave nothing.
+func TestShareOfBase(t *testing.T) {
+	for _, tt := range []struct {
+		shares []float64
+		want   float64
+	}{
+		{[]float64{0.7, 0.2, 0.1}, 0}, {[]float64{0.1, 0.2, 0.7}, 0}, {[]float64{0.1, 0.2, 0.3}, 0.4}, {[]float64{0.999999}, 0.000001}, {nil, 1},
+	} {
+		opts := Options{}
+		for i, share := range tt.shares {
+			opts.Variants = append(opts.Variants, Declared{fmt.Sprint(i), share})
+		}
+		if got := Compare(nil, opts).Groups[0].Share; got != tt.want || math.Signbit(got) {
+			t.Errorf("%v leave %v, want %v", tt.shares, got, tt.want)
+		}
+	}
+}
+
+// A result says how often users were drawn again: fewer times where there are
+// very many, and not at all where nothing is compared.
+func TestResamples(t *testing.T) {
+	few, many := of("x", 6, 0), of("base", 4_994, 0)
+	for i := range many {
+		many[i].Kept, many[i].Recorded, many[i].State = false, false, Failed
+	}
+	r := Compare(slices.Concat(few, many), configured("x"))
+	if got := row(t, r, "x", "failed").Difference; r.Resamples != 8000 || got.Resamples != 8000 {
+		t.Errorf("%d resamples, %+v", r.Resamples, got)
+	}
+	if got := row(t, r, "x", "masked").Difference; got.Resamples != 0 {
+		t.Errorf("nothing to compare: %+v", got)
+	}
+	if r := Compare(of("base", 9, 0), configured("x")); r.Resamples != 0 {
+		t.Errorf("nothing to compare: %d resamples", r.Resamples)
+	}
+	if r := Compare(slices.Concat(few, of("base", 6, 0)), configured("x")); r.Resamples != 10_000 {
+		t.Errorf("few users: %d resamples", r.Resamples)
 	}
 }
