@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -167,6 +168,59 @@ func awaitRuns(t *testing.T, env environment, config string, asked map[string]in
 		}
 	}
 	t.Fatalf("the logs of %d runs: %+v", want, got)
+}
+
+// Without guardrails nothing is decided, of which all is known; where digests are
+// kept nothing is known of what was decided, also of a run whose client leaves
+// before anything was, and that is said.
+func TestCompareLogOfWhatIsKept(t *testing.T) {
+	asks := abi.Verdict{Verdict: abi.VerdictAskModel, Decision: abi.Raw("{}"),
+		Ask: &abi.ModelRequest{Model: abi.ModelGuard, Messages: []abi.Message{{Role: "user", Content: "is it?"}}}}
+	asking := plugintest.NewGuest().Answer(abi.HookCheckInput, string(asks.AppendJSON(nil))).Build()
+	for _, tt := range []struct {
+		name, guards, content string
+		leaves, known         bool
+	}{
+		{"guardrails", "", "full", false, true},
+		{"no guardrails", "guards = []", "full", false, true},
+		{"digests", "", "digest", false, false},
+		{"digests of a client that leaves", "", "digest", true, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := hosttest.Prepare(t, hosttest.Options{Config: fmt.Sprintf("[store]\nbackend = \"jetstream\"\ndir = \"state\"\ncontent = %q\n[[variant]]\nname = \"all\"\nshare = 1.0\n%s\n",
+				tt.content, tt.guards)})
+			if tt.leaves {
+				w.WriteFile(t, "plugins/screen.wasm", asking)
+			}
+			if err := w.Boot(t); err != nil {
+				t.Fatal(err)
+			}
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			if tt.leaves {
+				arrived, answer := w.Model.Hold()
+				defer close(answer)
+				go func() { <-arrived; leave() }()
+			}
+			if _, err := w.Ask(ctx, "hello"); (err != nil) != tt.leaves {
+				t.Fatal(err)
+			}
+			w.Stop(t)
+			got := invoke(t, nil, "", "compare", "--json", "--log", "--config", w.ConfigPath())
+			var r variant.Result
+			if err := json.Unmarshal([]byte(got.stdout), &r); err != nil || len(r.Groups) != 2 || r.Groups[1].Runs != 1 {
+				t.Fatalf("%+v, %v", got, err)
+			}
+			for _, m := range r.Groups[1].Metrics {
+				if m.Name == "masked" && (m.Runs == 1) != tt.known {
+					t.Errorf("masked is known of %d runs", m.Runs)
+				}
+			}
+			if said := strings.Contains(strings.Join(r.Notes, "\n"), "all: no decision is kept"); said == tt.known {
+				t.Errorf("notes: %q", r.Notes)
+			}
+		})
+	}
 }
 
 // Logs that cannot be read are named, but not all of a store that is damaged.
