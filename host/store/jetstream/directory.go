@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"weir/host/fault"
 	"weir/host/hold"
@@ -99,7 +100,7 @@ func (d *directory) write(st state) error {
 	if err := writeSynced(path+".new", append(data, '\n')); err != nil {
 		return fault.New(fault.Unavailable, "write the state directory: %w", err)
 	}
-	if err := os.Rename(path+".new", path); err != nil {
+	if err := errors.Join(os.Rename(path+".new", path), syncFolder(d.path)); err != nil {
 		return fault.New(fault.Unavailable, "write the state directory: %w", err)
 	}
 	return nil
@@ -111,16 +112,44 @@ func (d *directory) sync() error {
 		if err != nil || e.IsDir() {
 			return err
 		}
-		f, err := os.OpenFile(path, os.O_RDWR, 0)
-		if err != nil {
-			return err
-		}
-		return errors.Join(f.Sync(), f.Close())
+		return syncFile(path)
 	})
 	if err != nil {
 		return fault.New(fault.Unavailable, "sync the state directory: %w", err)
 	}
 	return nil
+}
+
+// syncStream syncs what describes a stream, and that it is there.
+func (d *directory) syncStream(name string) error {
+	streams := filepath.Join(d.path, "jetstream", "$G", "streams")
+	stream := filepath.Join(streams, name)
+	err := errors.Join(syncFile(filepath.Join(stream, "meta.inf")), syncFile(filepath.Join(stream, "meta.sum")),
+		syncFolder(stream), syncFolder(streams))
+	if err != nil {
+		return fault.New(fault.Unavailable, "sync the state directory: %w", err)
+	}
+	return nil
+}
+
+func syncFile(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// syncFolder syncs the names in a folder, where the system can.
+func syncFolder(path string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 func writeSynced(path string, data []byte) error {

@@ -200,6 +200,11 @@ func (e *embedded) opened(s *Store) error {
 	if e == nil {
 		return nil
 	}
+	if s.name.late != "" { // the server syncs the description of every stream but this one
+		if err := e.dir.syncStream(s.name.stream(kindLate)); err != nil {
+			return err
+		}
+	}
 	e.state = state{Cluster: e.opts.Cluster.Name, Streams: s.name.streams()}
 	return e.dir.write(e.state)
 }
