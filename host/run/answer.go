@@ -172,6 +172,10 @@ func (k *Keeper) soon(run string) {
 // here, and does not wait yet, is looked at again: it was answered in between.
 func (k *Keeper) pickUp(run string) {
 	j, err := read(k.life, k.log, run)
+	if passing(err) {
+		k.soon(run)
+		return
+	}
 	if err != nil || j.entries[len(j.entries)-1].Kind != RecordInteractionAnswered {
 		return
 	}

@@ -196,38 +196,31 @@ func TestAnswerSurvivesOutage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &faulty{Store: memory.New(memory.Options{})}
-			refused := make(chan struct{}, 1) // an append of the outage was
-			r := newReplica(t, s, proposing(), "a", KeeperOptions{Alone: true, Lease: brief, Reached: func(record string) {
-				if record == RecordInteractionAnswered {
-					s.breaks(func(op, name string) error {
-						if op != "append" || strings.HasPrefix(name, ReplicaPrefix) {
-							return nil
-						}
-						select {
-						case refused <- struct{}{}:
-						default:
-						}
-						return err
-					})
-				}
-			}})
-			outlasted := func() { // by the run that goes on, and its lease
+			r := newReplica(t, s, proposing(), "a", KeeperOptions{Alone: true, Lease: brief})
+			answer := func(i Interaction, value string) { // its append is made, and no other for longer than a lease
+				answered, refused := false, make(chan struct{}, 1)
+				s.breaks(func(op, name string) error {
+					if op != "append" || strings.HasPrefix(name, ReplicaPrefix) {
+						return nil
+					}
+					if !answered {
+						answered = true
+						return nil
+					}
+					select {
+					case refused <- struct{}{}:
+					default:
+					}
+					return err
+				})
+				r.answer(i, value)
 				within(t, "refused append", refused)
 				<-time.After(2 * brief)
 				s.breaks(nil)
-				select {
-				case <-refused:
-				default:
-				}
 			}
 			c := r.begin(runID)
-			r.answer(within(t, "question", c.asked), "high")
-			outlasted()
-			second := within(t, "question", c.asked)
-			if err := r.keeper.Answer(t.Context(), "support-rep-1", runID, second.ID, accept("answered", "because")); err != nil {
-				t.Fatal(err)
-			}
-			outlasted()
+			answer(within(t, "question", c.asked), "high")
+			answer(within(t, "question", c.asked), "because")
 			within(t, "end", c.over)
 			if len(r.desk.done()) != 1 || r.state(runID) != Completed {
 				t.Errorf("executed %q, ended %s", r.desk.done(), r.state(runID))
@@ -306,7 +299,7 @@ func TestQuestionNobodyKnows(t *testing.T) {
 	s := &faulty{Store: memory.New(memory.Options{})}
 	r := newReplica(t, s, proposing(), "a", KeeperOptions{Alone: true, Lease: brief})
 	s.breaks(func(op, name string) error {
-		if op == "appended" {
+		if op == "appended" && strings.HasPrefix(name, LogName("")) {
 			return fmt.Errorf("store: %w", context.DeadlineExceeded)
 		}
 		return nil
@@ -318,6 +311,102 @@ func TestQuestionNobodyKnows(t *testing.T) {
 		t.Errorf("shown:\n%s", c.text())
 	}
 	until(t, "the run has failed", func() bool { return r.state(runID) == Failed && !r.raw(runID) })
+	names, err := s.List(t.Context(), "")
+	if err != nil || len(names) != 1 {
+		t.Errorf("logs: %q, %v, want one", names, err)
+	}
+}
+
+// The question's payloads are in the store and its append was not made: the run
+// fails, and they go as they would have at its end.
+func TestQuestionThatWasNotWritten(t *testing.T) {
+	m := memory.New(memory.Options{})
+	s := &faulty{Store: m}
+	r := newReplica(t, s, proposing(), "a", KeeperOptions{Alone: true, Lease: brief})
+	s.breaks(func(op, name string) error {
+		if op == "append" && strings.HasPrefix(name, LogName("")) {
+			return fault.New(fault.Limit, "full")
+		}
+		return nil
+	})
+	c := r.begin(runID)
+	within(t, "end", c.over)
+	raw := func() bool {
+		all, err := m.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(string(all), rawSpace(runID))
+	}
+	if !raw() {
+		t.Fatal("no payload was written before its question, so none can stay")
+	}
+	s.breaks(nil)
+	if p := r.ends(runID); p.ended.State != Failed {
+		t.Errorf("ended %s", p.ended.State)
+	}
+	until(t, "the payloads are dropped", func() bool { return !raw() })
+}
+
+// The acknowledgement of what came of a change got lost for good, its append was
+// made: the run goes on as if it had not, to its end or to a further question.
+func TestOutcomeWhoseAcknowledgementIsLost(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		w := proposing()
+		if again {
+			w.script.model = []modelTurn{w.script.model[0], {text: []string{"Once more. "},
+				calls: []abi.ToolCall{{ID: "c2", Name: "change", Arguments: `{"what":"T-2","why":"late"}`}}}, w.script.model[1]}
+		}
+		s := &faulty{Store: memory.New(memory.Options{})}
+		r := newReplica(t, s, w, "a", KeeperOptions{Alone: true, Lease: brief})
+		r.desk.hold = make(chan struct{})
+		c := r.begin(runID)
+		r.answer(within(t, "question", c.asked), "high")
+		r.answer(within(t, "question", c.asked), "because")
+		until(t, "the change is executed", func() bool { return len(r.desk.done()) == 1 })
+		lost := false
+		s.breaks(func(op, name string) error {
+			if lost || op != "appended" || !strings.HasPrefix(name, LogName("")) {
+				return nil
+			}
+			lost = true
+			return fmt.Errorf("store: %w", context.DeadlineExceeded)
+		})
+		close(r.desk.hold)
+		if again {
+			r.answer(within(t, "further question", c.asked), "high")
+			r.answer(within(t, "further question", c.asked), "because")
+		}
+		within(t, "end", c.over)
+		if p := r.ends(runID); p.ended.State != Completed || p.released != c.read() || !strings.HasSuffix(p.released, "Done.") {
+			t.Errorf("again %t: ended %s, the log has %q; shown:\n%s", again, p.ended.State, p.released, c.text())
+		}
+		if want := map[bool]int{false: 1, true: 2}[again]; len(r.desk.done()) != want || !lost {
+			t.Errorf("again %t: executed %q", again, r.desk.done())
+		}
+	}
+}
+
+// A list of runs leaves nothing out because the store is away for a moment:
+// whoever judges by it would judge by fewer.
+func TestListWhileReadsFail(t *testing.T) {
+	s := &faulty{Store: memory.New(memory.Options{})}
+	r := newReplica(t, s, proposing(), "a", KeeperOptions{Alone: true})
+	within(t, "question", r.begin(runID).asked)
+	names := []string{LogName("unknown"), LogName(runID)}
+	if got, err := List(t.Context(), r.store, names, time.Time{}, 0); err != nil || len(got) != 1 || got[0].Run != runID {
+		t.Errorf("%v, %v, want the run", got, err)
+	}
+	s.breaks(func(op, name string) error {
+		if op == "read" {
+			return away(op, name)
+		}
+		return nil
+	})
+	if got, err := List(t.Context(), r.store, names, time.Time{}, 0); fault.Of(err) != fault.Unavailable {
+		t.Errorf("%v, %v, want kind unavailable", got, err)
+	}
+	s.breaks(nil)
 }
 
 // A run that goes on somewhere is nobody else's, whoever has died before: not

@@ -332,14 +332,14 @@ func (n noted) PutBlob(ctx context.Context, space string, data []byte) (string, 
 }
 
 func (n noted) Complete(ctx context.Context, log, id string, records [][]byte) error {
-	if _, err := n.Append(ctx, log, 0, id, records); err != nil {
+	if _, err := n.Append(ctx, wholePrefix+log, 0, id, records); err != nil {
 		return err
 	}
-	return n.End(ctx, log)
+	return n.End(ctx, wholePrefix+log)
 }
 
 func (n noted) End(ctx context.Context, log string) error {
-	n.w.note("logged  %s", log)
+	n.w.note("logged  %s", strings.TrimPrefix(log, wholePrefix))
 	return n.logs.End(ctx, log)
 }
 

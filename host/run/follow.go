@@ -188,10 +188,7 @@ func (k *Keeper) Follow(ctx context.Context, user, run, after string) (show func
 
 // view looks at a run in progress here, or at its log.
 func (k *Keeper) view(ctx context.Context, run string) (*view, error) {
-	k.mu.Lock()
-	l := k.running[run]
-	k.mu.Unlock()
-	if l != nil {
+	if l := k.shows(run); l != nil {
 		return l.view(k.log), nil
 	}
 	j, err := read(ctx, k.log, run)

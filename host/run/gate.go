@@ -378,7 +378,6 @@ func (r *run) park(gate, step string, prompt Prompt) *ending {
 	if err := r.deps.Keeper.announce(r.ctx, r.req.RunID, r.policy.Generation(), i.Expires); err != nil {
 		return r.failed(err)
 	}
-	r.known = true
 	if err := r.flush(); err != nil {
 		return r.failed(err)
 	}

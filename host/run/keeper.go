@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -185,9 +186,7 @@ func (k *Keeper) Settled(ctx context.Context, run string) {
 	defer leave()
 	for {
 		rings := k.next(b)
-		k.mu.Lock()
-		l := k.running[run]
-		k.mu.Unlock()
+		l := k.shows(run)
 		if l == nil || !l.view(nil).ended() {
 			return
 		}
@@ -199,15 +198,30 @@ func (k *Keeper) Settled(ctx context.Context, run string) {
 	}
 }
 
-// AllSettled waits until no log is due, or ctx ends.
+// AllSettled waits until the logs of all runs that have ended here by now, as
+// their clients may know, are written, or ctx ends.
 func (k *Keeper) AllSettled(ctx context.Context) {
-	for len(k.due) > 0 {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(time.Millisecond):
+	k.mu.Lock()
+	due := maps.Clone(k.running)
+	k.mu.Unlock()
+	maps.DeleteFunc(due, func(_ string, l *live) bool { return !l.view(nil).ended() })
+	for run, l := range due {
+		for k.shows(run) == l {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(time.Millisecond):
+			}
 		}
 	}
+}
+
+// shows returns the run of this name that followers read here, nil if there is
+// none.
+func (k *Keeper) shows(run string) *live {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.running[run]
 }
 
 // Pending is the number of questions that wait at this replica.

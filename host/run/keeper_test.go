@@ -112,6 +112,16 @@ func (c *client) text() string {
 	return strings.Join(c.lines, "\n")
 }
 
+// read is the text that the client was shown.
+func (c *client) read() (all string) {
+	for line := range strings.SplitSeq(c.text(), "\n") {
+		if text, ok := strings.CutPrefix(line, "text "); ok {
+			all += text
+		}
+	}
+	return all
+}
+
 // begin begins a run and returns when it has ended or waits.
 func (r *replica) begin(run string) *client {
 	c := &client{asked: make(chan Interaction, 8), over: make(chan struct{})}
@@ -132,8 +142,8 @@ func within[T any](t *testing.T, what string, c <-chan T) (v T) {
 	t.Helper()
 	select {
 	case v = <-c:
-	case <-time.After(time.Minute):
-		t.Fatalf("no %s within a minute", what)
+	case <-time.After(2 * time.Minute):
+		t.Fatalf("no %s within two minutes", what)
 	}
 	return v
 }
@@ -240,6 +250,52 @@ func TestAnsweredBeforeItWaits(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The same while the store cannot be read for a moment, when the run should be
+// looked at again.
+func TestAnsweredBeforeItWaitsAndReadsFail(t *testing.T) {
+	s := &faulty{Store: memory.New(memory.Options{})}
+	r := newReplica(t, s, proposing(), "a", KeeperOptions{Alone: true, Preference: 10 * time.Millisecond})
+	written, goOn := make(chan struct{}), make(chan struct{})
+	r.left = func() { close(written); <-goOn }
+	refused := make(chan struct{}, 1)
+	breaks := func(reads bool) { // and nobody hears of what is appended
+		s.breaks(func(op, name string) error {
+			if op != "change" && (op != "read" || !reads) {
+				return nil
+			}
+			if op == "read" {
+				select {
+				case refused <- struct{}{}:
+				default:
+				}
+			}
+			return fault.New(fault.Unavailable, "away")
+		})
+	}
+	breaks(false)
+	begun := make(chan *client, 1)
+	go func() { begun <- r.begin(runID) }()
+	within(t, "question in the log", written)
+	_, p, err := r.keeper.open(t.Context(), runID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.left = nil
+	r.answer(p.interaction(runID), "high")
+	breaks(true)
+	within(t, "refused read", refused)
+	breaks(false)
+	close(goOn)
+	c := <-begun
+	within(t, "question that was answered", c.asked)
+	second := within(t, "question", c.asked)
+	if !time.Now().Before(p.interaction(runID).Expires) {
+		t.Error("the answer was forgotten until its question expired")
+	}
+	r.answer(second, "because")
+	within(t, "end", c.over)
 }
 
 // die ends a replica as a kill would: nothing is said, nothing is written.

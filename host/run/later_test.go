@@ -30,6 +30,7 @@ func TestLogIsWrittenLater(t *testing.T) {
 	c := r.begin(runID)
 	within(t, "end", c.over)
 	if _, err := read(t.Context(), r.store, runID); fault.Of(err) != fault.NotFound {
+		close(log.release)
 		t.Fatalf("the log is there already: %v", err)
 	}
 	f := r.follow(runID, "")
@@ -53,4 +54,37 @@ func TestLogIsWrittenLater(t *testing.T) {
 		t.Error(err)
 	}
 	r.keeper.AllSettled(t.Context())
+}
+
+// slowAtEnd is a client that takes the end of a run and does not come back.
+type slowAtEnd struct {
+	nobody
+	told, goOn chan struct{}
+}
+
+func (s slowAtEnd) Ended(Info) { close(s.told); <-s.goOn }
+
+// Whoever knows that a run has ended finds its log, and if he has to wait for
+// it.
+func TestAllSettledWaitsForWhatIsKnown(t *testing.T) {
+	w := &world{script: script{question: "Hello", model: []modelTurn{{text: []string{"Hi."}}}}, cancel: func() {}}
+	r := newReplica(t, memory.New(memory.Options{}), w, "a", KeeperOptions{Alone: true})
+	out := slowAtEnd{told: make(chan struct{}), goOn: make(chan struct{})}
+	req := request(w.script)
+	req.RunID = runID
+	over := make(chan struct{})
+	go r.keeper.Run(t.Context(), req, out, func() { close(over) })
+	within(t, "end", out.told)
+	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	r.keeper.AllSettled(short)
+	if _, err := read(t.Context(), r.store, runID); fault.Of(err) == fault.NotFound && short.Err() == nil {
+		t.Error("all is settled, and the log of a run that has ended is not there")
+	}
+	close(out.goOn)
+	within(t, "end of the stream", over)
+	r.keeper.AllSettled(t.Context())
+	if _, err := read(t.Context(), r.store, runID); err != nil {
+		t.Error(err)
+	}
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,6 +32,7 @@ func rawSpace(run string) string { return "raw." + run }
 func (j *journal) flush(ctx context.Context, log Log, newID func() string, ended bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logTimeout)
 	defer cancel()
+	j.known = j.known || !ended
 	for j.durable < len(j.entries) {
 		upTo, message, err := j.message(ctx, log, ended)
 		if err != nil {
@@ -38,11 +40,15 @@ func (j *journal) flush(ctx context.Context, log Log, newID func() string, ended
 		}
 		last := j.entries[upTo-1].Kind
 		j.reached("before " + last)
+		if j.tried == 0 { // else the store may have just this, and finds it by the id
+			j.tried, j.id = upTo, newID()
+		}
 		position, err := int64(1), error(nil)
-		if ended && j.durable == 0 && upTo == len(j.entries) { // the whole log of a run that never waited
-			err = log.Complete(ctx, LogName(j.run), newID(), message)
+		if !j.known && upTo == len(j.entries) { // the whole log of a run that never waited
+			err = log.Complete(ctx, LogName(j.run), j.id, message)
 		} else {
-			position, err = log.Append(ctx, LogName(j.run), j.position, newID(), message)
+			j.known = true
+			position, err = log.Append(ctx, LogName(j.run), j.position, j.id, message)
 		}
 		switch {
 		case taken(err):
@@ -52,7 +58,7 @@ func (j *journal) flush(ctx context.Context, log Log, newID func() string, ended
 		case err != nil:
 			return err
 		}
-		j.position, j.durable = position, upTo
+		j.position, j.durable, j.tried = position, upTo, 0
 		j.reached(last)
 	}
 	return nil
@@ -93,7 +99,7 @@ func (j *journal) message(ctx context.Context, log Log, ended bool) (upTo int, m
 	var records []Record
 	var pack []byte
 	size := 0
-	for upTo = j.durable; upTo < len(j.entries); upTo++ {
+	for upTo = j.durable; upTo < cmp.Or(j.tried, len(j.entries)); upTo++ {
 		e := &j.entries[upTo]
 		record, err := j.record(ctx, log, e, ended, len(pack))
 		if err != nil {
@@ -152,11 +158,10 @@ func (j *journal) record(ctx context.Context, log Log, e *entry, ended bool, fro
 
 // close writes the rest, drops what only a resume needed and ends the log.
 func (j *journal) close(ctx context.Context, log Log, newID func() string) error {
-	unknown := j.durable == 0
 	if err := j.flush(ctx, log, newID, true); err != nil {
 		return err
 	}
-	if unknown && j.position == 1 { // it was completed
+	if !j.known { // it was completed
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logTimeout)
@@ -183,7 +188,7 @@ func ended(ctx context.Context, log Log, run string) bool {
 // Payloads that are beside their headers are there; load gets the others. A
 // log that nobody wrote is NotFound.
 func read(ctx context.Context, log Log, run string) (*journal, error) {
-	j := &journal{run: run, now: time.Now, reached: func(string) {}}
+	j := &journal{run: run, now: time.Now, reached: func(string) {}, known: true}
 	for message, err := range log.Read(ctx, LogName(run), 0) {
 		if err != nil {
 			return nil, err

@@ -227,6 +227,9 @@ type journal struct {
 	entries  []entry
 	previous string // digest of the last header
 	durable  int    // entries that the store has
+	known    bool   // others may have seen it: it was read, or an append that a resume needs was tried
+	tried    int    // entries that the store has after an append whose outcome is not known; 0: there is none
+	id       string // of that append
 	packName string // of the blob that was read last
 	pack     []byte
 	position int64 // of the log there

@@ -148,7 +148,7 @@ type Listed struct {
 
 // List lists the runs of logs that began at or after a time, newest first, at
 // most so many; 0: all. A log that is gone or whose beginning cannot be read is
-// left out.
+// left out; of a store that does not answer nothing is.
 func List(ctx context.Context, log Log, names []string, since time.Time, most int) ([]Listed, error) {
 	var out []Listed
 	for _, name := range names {
@@ -156,6 +156,8 @@ func List(ctx context.Context, log Log, names []string, since time.Time, most in
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
+		case passing(err): // a list that lacks runs in silence would be judged by
+			return nil, err
 		case err != nil || at.Before(since):
 			continue
 		}

@@ -221,7 +221,7 @@ func (e *Engine) revive(ctx context.Context, p *past, policy Policy, j *journal,
 			RequestID: s.RequestID, RequestIDSource: s.Source, Contract: s.Contract, Variant: s.Variant, RunID: j.run, Turns: p.turns, Caller: s.Caller.caller()},
 		info: Info{RunID: j.run, StepID: s.StepID, TraceID: s.TraceID, RequestID: s.RequestID, Generation: s.Generation, Variant: s.Variant},
 	}
-	r.known, r.unsettled = true, p.sent
+	r.unsettled = p.sent
 	r.open(ctx, s.Traceparent)
 	r.waited(p)
 	r.equip(out, j, p.released)

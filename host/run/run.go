@@ -146,7 +146,6 @@ type run struct {
 	given     *given       // what a person has answered; nil: nothing is answered
 	sent      *sentPayload // the call in progress, if the log has it
 	unsettled *sentPayload // of a process that died in it
-	known     bool         // others may have seen its log: it has waited, or was about to
 
 	tools    Tools     // of the host, or those that the caller performs
 	people   People    // nil where nobody can be asked
@@ -418,7 +417,7 @@ func (r *run) end(e ending) Outcome {
 	r.out.record(RecordRunEnded, endedPayload{State: r.state, Failure: e.failure, Stopped: e.stopped, Reason: e.reason}, true)
 	r.span.End(string(r.state), failureCode(e))
 	o := Outcome{State: r.state}
-	first := r.known || r.out.journal.durable > 0 // or a crash would bring back what the client saw end
+	first := r.out.journal.known // or a crash would bring back what the client saw end
 	if first && !r.write() {
 		o.unwritten = r.out.journal
 	}

@@ -15,17 +15,27 @@ func (l logs) Append(ctx context.Context, log string, expected int64, id string,
 	return store.AppendSettled(ctx, l.Store, log, expected, id, records, nil)
 }
 
+// wholePrefix begins the names of completed logs: to a store they are others.
+const wholePrefix = "whole."
+
 func (l logs) Complete(ctx context.Context, log, id string, records [][]byte) error {
-	if _, err := l.Append(ctx, log, 0, id, records); err != nil {
+	if _, err := l.Append(ctx, wholePrefix+log, 0, id, records); err != nil {
 		return err
 	}
-	return l.End(ctx, log)
+	return l.End(ctx, wholePrefix+log)
 }
 
 func (l logs) Read(ctx context.Context, log string, from int64) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
-		for m, err := range l.Store.Read(ctx, log, from) {
-			if !yield(Message{Position: m.Position, Records: m.Records}, err) {
+		found := false
+		for _, name := range []string{log, wholePrefix + log} {
+			for m, err := range l.Store.Read(ctx, name, from) {
+				found = true
+				if !yield(Message{Position: m.Position, Records: m.Records}, err) {
+					return
+				}
+			}
+			if found {
 				return
 			}
 		}

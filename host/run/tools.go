@@ -173,7 +173,7 @@ func (r *run) call(tool Tool, check ToolCheck) (abi.ToolResult, *ending) {
 // so that no resume makes it again. A run that nobody can resume needs no such
 // record.
 func (r *run) send(tool Tool, step string) error {
-	if tool.ReadOnly || !r.known {
+	if tool.ReadOnly || !r.out.journal.known {
 		return nil
 	}
 	r.sent = &sentPayload{Step: step}
