@@ -40,18 +40,15 @@ func load(ctx context.Context, runtime *plugin.Runtime, d *draft, current *polic
 func loadOne(ctx context.Context, runtime *plugin.Runtime, d *draft, lenders []*policy) (p *policy, err error) {
 	p = &policy{draft: d}
 	i := slices.IndexFunc(lenders, func(other *policy) bool { return d.loadsAs(other.draft) })
-	if i >= 0 {
-		p.generation = lenders[i].generation
+	if i >= 0 { // with the chain: guards in monitor mode may be at work in it, which a stop ends
+		p.generation, p.chain = lenders[i].generation, lenders[i].chain
 	} else if p.generation, err = runtime.Build(ctx, d.policy); err != nil {
+		return nil, err
+	} else if p.chain, err = chain(p.generation, d.cfg, d.cfg.Guards()); err != nil {
+		p.generation.Retire()
 		return nil, err
 	}
 	p.workflow = p.generation.Workflow()
-	if p.chain, err = chain(p.generation, d.cfg, d.cfg.Guards()); err != nil {
-		if i < 0 {
-			p.generation.Retire()
-		}
-		return nil, err
-	}
 	p.parts = partsOf(d, p.generation)
 	return p, nil
 }

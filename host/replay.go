@@ -164,6 +164,19 @@ func listRuns(ctx context.Context, s store.Store, since time.Time, most int) ([]
 	return run.List(ctx, logs{s}, names, since, most)
 }
 
+// settleTime bounds the wait for the logs of runs that have just ended. A client
+// that does not read holds the end of its run for longer.
+const settleTime = 5 * time.Second
+
+// recentRuns is listRuns with the runs whose clients know their end and whose
+// logs are still being written.
+func recentRuns(ctx context.Context, k *run.Keeper, s store.Store, since time.Time, most int) ([]run.Listed, error) {
+	settled, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	k.AllSettled(settled)
+	return listRuns(ctx, s, since, most)
+}
+
 // Runs reads the logs of a store that a configuration names, for a command
 // beside a host that does not run; see [InspectRun].
 type Runs struct{ store *jetstream.Store }
@@ -204,7 +217,7 @@ type check struct {
 func (h *Host) try(ctx context.Context, p *policy, c check) (*replay.Summary, *config.Variant, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, trialTime, fault.New(fault.Limit, "the replay took longer than %s", trialTime))
 	defer cancel()
-	listed, err := listRuns(ctx, h.store, time.Now().Add(-c.since), trialRuns)
+	listed, err := recentRuns(ctx, h.keeper, h.store, time.Now().Add(-c.since), trialRuns)
 	if err != nil {
 		return nil, nil, err
 	}

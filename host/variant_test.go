@@ -423,3 +423,26 @@ func TestSwapVariantsUnderLoad(t *testing.T) {
 	}
 	t.Logf("%d requests over %d swaps", asked.Load(), swaps)
 }
+
+// What guards in monitor mode judge is ended by a stop, also where it began
+// before a reload that made nothing of theirs anew.
+func TestStopEndsMonitorsOfLentPlugins(t *testing.T) {
+	w := hosttest.Start(t, hosttest.Options{Config: "[plugins.watch]\nmode = \"monitor\"\n[[variant]]\nname = \"control\"\nshare = 0.5\n",
+		Write: func(w *hosttest.World) {
+			asks := abi.Verdict{Verdict: abi.VerdictAskModel, Decision: abi.Raw("{}"),
+				Ask: &abi.ModelRequest{Model: abi.ModelGuard, Messages: []abi.Message{{Role: "user", Content: "is it?"}}}}
+			w.Variant(t, "a")
+			w.WriteFile(t, "plugins/watch.wasm", plugintest.NewGuest().Answer(abi.HookCheckInput, string(asks.AppendJSON(nil))).Build())
+		}})
+	arrived, answer := w.Model.Hold()
+	defer close(answer)
+	ask(t, w)
+	<-arrived
+	edit(t, w, "share = 0.5", "share = 0.6")
+	reload(t, w, host.OutcomeSwapped)
+	began := time.Now()
+	w.Stop(t)
+	if took := time.Since(began); took > 15*time.Second { // a judgement may take 30
+		t.Errorf("the stop took %s", took)
+	}
+}
