@@ -27,13 +27,14 @@ const key = "an-admin-key-of-24-characters"
 type scripted struct {
 	outcome string
 	err     error
-	wait    bool // until the request's context ends
+	wait    chan struct{} // closed when asked; then until the request's context ends
 	asked   []string
 }
 
 func (s *scripted) do(ctx context.Context, what string) (string, error) {
 	s.asked = append(s.asked, what)
-	if s.wait {
+	if s.wait != nil {
+		close(s.wait)
 		<-ctx.Done()
 		return "failed", context.Cause(ctx)
 	}
@@ -182,10 +183,10 @@ func TestErrors(t *testing.T) {
 
 // A client that leaves waits no longer.
 func TestClientLeaves(t *testing.T) {
-	c := &scripted{wait: true}
+	c := &scripted{wait: make(chan struct{})}
 	s := start(t, c, "tcp", "127.0.0.1:0")
-	ctx, leave := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer leave()
+	ctx, leave := context.WithCancel(t.Context())
+	go func() { <-c.wait; leave() }()
 	if _, err := NewClient("tcp", s.Addr().String(), key).Reload(ctx); fault.Of(err) != fault.Unavailable {
 		t.Errorf("%v", err)
 	}

@@ -138,10 +138,10 @@ func TestTimeout(t *testing.T) {
 		}))
 		t.Cleanup(func() { close(release) })
 		opts := f.options()
-		opts.CallTimeout = 300 * time.Millisecond
+		opts.CallTimeout = 1500 * time.Millisecond // in which the call must get there
 		c := connect(t, opts)
 		text, failed := call(t, c, "slow", `{}`)
-		if want := "Error: MCP tool 'slow' timed out after 0.3s"; !failed || text != want {
+		if want := "Error: MCP tool 'slow' timed out after 1.5s"; !failed || text != want {
 			t.Errorf("got %q, %v; want %q", text, failed, want)
 		}
 		if err := c.Ready(); err != nil {
@@ -152,7 +152,7 @@ func TestTimeout(t *testing.T) {
 		}
 		select {
 		case <-cancelled:
-		case <-time.After(5 * time.Second):
+		case <-time.After(time.Minute):
 			t.Error("the server was not told")
 		}
 	})
@@ -183,7 +183,7 @@ func TestCallerCancels(t *testing.T) {
 		if !errors.Is(err, why) || text != "" || failed {
 			t.Errorf("got %q, %v, %v; want the cause", text, failed, err)
 		}
-		if took := time.Since(begin); took > 2*time.Second {
+		if took := time.Since(begin); took > 20*time.Second { // the call's own time-out is 30 s
 			t.Errorf("it took %v", took)
 		}
 	})
@@ -402,7 +402,7 @@ func TestClose(t *testing.T) {
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
-		if took := time.Since(begin); took > farewell+2*time.Second {
+		if took := time.Since(begin); took > farewell+20*time.Second {
 			t.Errorf("Close took %v", took)
 		}
 		if got, want := <-result, "Error: MCP tool 'slow' request failed: the tool client is closed"; got != want {
