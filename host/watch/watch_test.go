@@ -14,11 +14,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const limit = time.Minute // far above what any file system needs
 
-// observe watches files and returns a channel that gets one value a change.
-func observe(t *testing.T, paths ...string) (*Watcher, <-chan struct{}) {
+// observe watches files and returns a channel that gets one value a change. What
+// is done without a rest longer than settle is one change.
+func observe(t *testing.T, settle time.Duration, paths ...string) (*Watcher, <-chan struct{}) {
 	t.Helper()
 	changes := make(chan struct{}, 100)
-	w, err := New(func() { changes <- struct{}{} }, Options{Settle: 20 * time.Millisecond})
+	w, err := New(func() { changes <- struct{}{} }, Options{Settle: settle})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +118,7 @@ func TestChanges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file, change := prepare(t, t.TempDir())
-			_, changes := observe(t, file)
+			_, changes := observe(t, 20*time.Millisecond, file)
 			for _, n := range []string{"1", "22", "333"} {
 				change(n)
 				wait(t, changes)
@@ -135,7 +136,7 @@ func TestBurstsAndNoise(t *testing.T) {
 	one, two := filepath.Join(dir, "one"), filepath.Join(dir, "two")
 	write(t, one, "1")
 	write(t, two, "1")
-	_, changes := observe(t, one, two)
+	_, changes := observe(t, time.Second, one, two)
 	for i := range 50 {
 		write(t, filepath.Join(dir, "noise"), string(rune('a'+i%26)))
 	}
@@ -158,7 +159,7 @@ func TestKnownFilesAreCompared(t *testing.T) {
 	file, other := filepath.Join(dir, "f"), filepath.Join(dir, "g", "g")
 	write(t, file, "1")
 	write(t, other, "1")
-	w, changes := observe(t, file)
+	w, changes := observe(t, time.Second, file)
 	w.Files([]string{file, other})
 	write(t, other, "2")
 	wait(t, changes)
