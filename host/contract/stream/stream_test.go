@@ -168,7 +168,7 @@ func TestClientLeavesUnread(t *testing.T) {
 	until(t, "the run is forgotten", func() bool { return h.handler.Open() == 0 })
 	begin := time.Now()
 	h.server.Stop(context.Background())
-	if took := time.Since(begin); took > 5*time.Second {
+	if took := time.Since(begin); took > 20*time.Second { // the stall limit is 30 s
 		t.Errorf("the writer was held for %v", took)
 	}
 }
@@ -275,7 +275,7 @@ func TestShutdownWaitsForRuns(t *testing.T) {
 		<-goOn
 		out.Text("whole")
 		out.Ended(info)
-	}), stream.Options{}, server.Options{Drain: 10 * time.Second})
+	}), stream.Options{}, server.Options{Drain: time.Minute})
 	_, r := h.ask(t)
 	<-began
 	stopped := make(chan struct{})

@@ -99,7 +99,7 @@ func wireOptions(comment string, ids func() string, keys map[string]ed25519.Publ
 			o.Aliases = []string{"input", "prompt", "task", "message"}
 		}
 		if strings.Contains(comment, "option impatient") {
-			o.AnswerTimeout = 50 * time.Millisecond
+			o.AnswerTimeout = time.Second // in which what is not slow has its answer
 		}
 		for _, policy := range []string{IdentityVerify, IdentityRequire} {
 			if strings.Contains(comment, "option identity_"+policy) {
