@@ -101,7 +101,7 @@ func neighbours(t testing.TB, env map[string]string, config string) *observed {
 		w.WriteFile(t, "plugins/dist/trap.wasm", plugintest.NewGuest().
 			Hook(abi.HookCheckToolResult, plugintest.Op(plugintest.OpUnreachable)).Build())
 		w.WriteFile(t, "plugins/dist/talks.wasm", talker())
-		set := strings.NewReplacer("[plugins]\n", "[plugins]\ncache = '"+plugintest.CacheDir(t)+"'\n",
+		set := strings.NewReplacer(`# timeout = "0s"                  # running`, `timeout = "20s" # running`, "[plugins]\n", "[plugins]\ncache = '"+plugintest.CacheDir(t)+"'\n",
 			"[contract.turn]\n# enabled = false ", "[contract.turn]\nenabled = true ")
 		w.WriteFile(t, "agent.toml", []byte(set.Replace(w.ReadFile(t, "agent.toml"))+config))
 	}})

@@ -138,7 +138,7 @@ func TestTurnsAreInNoFile(t *testing.T) {
 // Two processes of one parent at once: the second begins when the first has
 // ended, with what that left, or says why it does not.
 func TestProcessesOfOneParent(t *testing.T) {
-	w := hosttest.Prepare(t, hosttest.Options{Config: "[contract.turn]\nanswer_timeout = '1s'\n[[contract.turn.tools]]\nname = 'a'\ndescription = 'does a'\n"})
+	w := hosttest.Prepare(t, hosttest.Options{Config: "[contract.turn]\nanswer_timeout = '60s'\n[[contract.turn.tools]]\nname = 'a'\ndescription = 'does a'\n"})
 	start := func(caller string) (*host.TurnAgent, error) {
 		return host.StartTurn(t.Context(), host.TurnOptions{Options: w.Options(w.Env(), nil, nil), Listener: "stdio", Caller: caller})
 	}
@@ -163,12 +163,14 @@ func TestProcessesOfOneParent(t *testing.T) {
 	} else {
 		stop(other)
 	}
+	edit(t, w, "answer_timeout = '60s'", "answer_timeout = '1s'") // which is how long it waits
 	if second, err := start("one"); err == nil {
 		t.Error("a second one starts while the first is at work")
 		stop(second)
 	} else if fault.Of(err) != fault.Unavailable || !strings.Contains(err.Error(), "--forget") {
 		t.Errorf("while the first is at work: %v", err)
 	}
+	edit(t, w, "answer_timeout = '1s'", "answer_timeout = '60s'")
 	session := ask(first)
 	next := make(chan string)
 	go func() {
