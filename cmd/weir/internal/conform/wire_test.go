@@ -443,7 +443,7 @@ var breaches = []breach{
 	{clause: "agentv/no-outputs", broken: acted("run_id", `"summary":"s"`, `"summary":"s","tool_outputs":[]`)},
 	{clause: "agentv/in-time", broken: func(r *http.Request, body string, a *response) {
 		if r.URL.Path == pathTask && strings.Contains(body, `"turn":1}`) && strings.Contains(body, `"run_id"`) {
-			<-time.After(2 * turnTimeout)
+			<-time.After(turnTimeout + time.Millisecond)
 		}
 	}},
 	{clause: "agentv/name", broken: acted("", `"agent_name"`, `"agent"`)},

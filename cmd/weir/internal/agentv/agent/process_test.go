@@ -90,7 +90,7 @@ func TestProcessFails(t *testing.T) {
 		s := command(t, tt.how, agent.Options{Persistent: tt.persistent, MaxReply: 5000, Timeout: timeout})
 		begun := time.Now()
 		answer, err := s.Ask(t.Context(), []byte(`{}`), "")
-		if fault.CodeOf(err) != tt.code || !strings.Contains(err.Error(), tt.text) || time.Since(begun) > 20*time.Second {
+		if fault.CodeOf(err) != tt.code || !strings.Contains(err.Error(), tt.text) || time.Since(begun) > 40*time.Second {
 			t.Errorf("%s, persistent %v: %v after %v, want %s %s", tt.how, tt.persistent, err, time.Since(begun), tt.code, tt.text)
 		}
 		if tt.how != "hang" && !strings.HasPrefix(answer.Stderr, "log line of") {
@@ -113,7 +113,7 @@ func TestProcessLeavesChild(t *testing.T) {
 	s := command(t, "hang-child", agent.Options{Timeout: time.Minute})
 	begun := time.Now()
 	_, err := s.Ask(t.Context(), []byte(`{}`), "")
-	if fault.CodeOf(err) != agent.CodeNoAnswer || !strings.Contains(err.Error(), "left its output open") || time.Since(begun) > 30*time.Second {
+	if fault.CodeOf(err) != agent.CodeNoAnswer || !strings.Contains(err.Error(), "left its output open") || time.Since(begun) > 40*time.Second {
 		t.Errorf("%v after %v", err, time.Since(begun))
 	}
 }
