@@ -146,7 +146,7 @@ func TestAgentVProcessesAndSockets(t *testing.T) {
 			})
 		}
 		interrupt(t, agent)
-		if code := agent.wait(t, 30*time.Second); code != 0 {
+		if code := agent.wait(t, hang); code != 0 {
 			t.Errorf("%s: ended with %d:\n%s", address, code, agent.stderr)
 		}
 	}

@@ -231,7 +231,7 @@ func (r *replica) kill(t testing.TB) {
 func (r *replica) leave(t testing.TB) {
 	t.Helper()
 	interrupt(t, r.proc)
-	if code := r.proc.wait(t, 30*time.Second); code != 0 {
+	if code := r.proc.wait(t, hang); code != 0 {
 		t.Errorf("code %d:\n%s", code, r.proc.stderr)
 	}
 }

@@ -53,7 +53,7 @@ func TestKilledWhileCancelling(t *testing.T) {
 			l := first.propose(t)
 			q := l.asked(t)
 			l.hangUp()
-			first.proc.wait(t, 20*time.Second)
+			first.proc.wait(t, hang)
 			second := o.open(t)
 			status, text := second.answer(t, userID, q, cancelChoice)
 			if want := map[bool]int{true: 204, false: 404}[strings.HasPrefix(point, "before")]; status != want {
@@ -109,7 +109,7 @@ func TestDrainKeepsWaitingRuns(t *testing.T) {
 	if told := textOf(busy.rest(t)); !strings.Contains(told, "Done: TKT-1003") {
 		t.Errorf("the run in progress ends with %q", told)
 	}
-	if code := first.proc.wait(t, 20*time.Second); code != 0 {
+	if code := first.proc.wait(t, hang); code != 0 {
 		t.Errorf("code %d:\n%s", code, first.proc.stderr)
 	}
 	second := o.open(t)
@@ -267,7 +267,7 @@ func TestOutcomeIsNotKnown(t *testing.T) {
 		first.answer(t, userID, q, q.reply())
 	}
 	l.hangUp()
-	first.proc.wait(t, 20*time.Second)
+	first.proc.wait(t, hang)
 	away := func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "away", http.StatusBadGateway) }
 	o.desk.intercept.Store(&away)
 	second := o.open(t)

@@ -36,7 +36,7 @@ func TestPluginCallOfShippedModules(t *testing.T) {
 				t.Errorf("code %d, %s\n%s", code, c.stdout, c.stderr)
 			}
 			bad := launch(t, nil, strings.NewReader(`{"text":`), args...)
-			if code := bad.wait(t, 30*time.Second); code != 1 || bad.stdout.String() != "" || !strings.Contains(bad.stderr.String(), "weir plugin call: ") {
+			if code := bad.wait(t, hang); code != 1 || bad.stdout.String() != "" || !strings.Contains(bad.stderr.String(), "weir plugin call: ") {
 				t.Errorf("a broken request: code %d, %s\n%s", code, bad.stdout, bad.stderr)
 			}
 		})

@@ -184,7 +184,7 @@ func TestInterruptedStart(t *testing.T) {
 		t.Fatal("it does not connect")
 	}
 	interrupt(t, c)
-	if code := c.wait(t, 10*time.Second); code != 1 || len(refusals(c.stderr.String())) == 0 {
+	if code := c.wait(t, hang); code != 1 || len(refusals(c.stderr.String())) == 0 {
 		t.Errorf("code %d:\n%s", code, c.stderr)
 	}
 }

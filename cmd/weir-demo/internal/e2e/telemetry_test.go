@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -147,7 +146,7 @@ func TestCollectorIsAway(t *testing.T) {
 				t.Errorf("%q, trace %q", s.text(), s.eval.TraceID)
 			}
 			interrupt(t, c)
-			if code := c.wait(t, 10*time.Second); code != 0 {
+			if code := c.wait(t, hang); code != 0 {
 				t.Errorf("code %d:\n%s", code, c.stderr)
 			}
 			noSecrets(t, "stderr", c.stderr.String())
