@@ -144,7 +144,11 @@ func TestSkipsRegistration(t *testing.T) {
 
 // A host that drains says so to whoever had begun to ask.
 func TestReadiness(t *testing.T) {
-	w := hosttest.Start(t, hosttest.Options{})
+	w := hosttest.Prepare(t, hosttest.Options{})
+	edit(t, w, `drain = "300ms"`, `drain = "1m"`) // it ends when the request has
+	if err := w.Boot(t); err != nil {
+		t.Fatal(err)
+	}
 	if got := w.Get(t, platform.PathReady); got != "ready" {
 		t.Errorf("got %q", got)
 	}
