@@ -507,8 +507,8 @@ func TestStop(t *testing.T) {
 		obeys        bool
 		body         string
 	}{
-		"finishes in time": {5 * time.Second, time.Second, false, "late"},
-		"interrupted":      {20 * time.Millisecond, 5 * time.Second, true, "interrupted"},
+		"finishes in time": {time.Minute, time.Second, false, "late"},
+		"interrupted":      {20 * time.Millisecond, time.Minute, true, "interrupted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			entered, interrupt, release := make(chan struct{}), make(chan struct{}), make(chan struct{})

@@ -243,7 +243,7 @@ func TestCapacity(t *testing.T) {
 // block and WORKFLOW_END, and ends as HTTP wants it.
 func TestShutdownEndsStreams(t *testing.T) {
 	i := newIdle(1)
-	h := start(t, i, stream.Options{}, server.Options{Drain: 100 * time.Millisecond, Grace: 10 * time.Second})
+	h := start(t, i, stream.Options{}, server.Options{Drain: 100 * time.Millisecond, Grace: time.Minute})
 	_, r := h.ask(t)
 	<-i.began
 	begin := time.Now()
