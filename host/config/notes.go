@@ -138,7 +138,7 @@ func notes() map[string]note {
 		"store.replicas":                          {"Servers that keep each log: 1, 3 or 5.", ""},
 		"store.retention":                         {"How long logs stay, at least 1h.", ""},
 		"store.content":                           {"What stays of a run's texts after its end: `full` keeps what passed the guards, `digest` none.", ""},
-		"store.sync":                              {"How long an append in this process may wait for the disk; 0s: it is there before it counts.", ""},
+		"store.sync":                              {"How long an append in this process may wait for the disk; 0s: it is there before it counts. The log of a run that asked nobody waits up to a second, or as long as this if that is longer.", ""},
 		"store.max_bytes":                         {"How much the server in this process stores; at the limit runs fail.", ""},
 		"store.cluster.name":                      {"Joins the servers inside processes; the same for all. Empty: no cluster.", ""},
 		"store.cluster.server":                    {"This one's own name, unique and lasting.", ""},
