@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"weir/host/hosttest"
+	"weir/host/porttest"
 )
 
 // agent-service.md 8.4: `probe http` and `probe status`.
@@ -40,7 +40,7 @@ func TestProbeHTTP(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	gone := "http://" + closedPort(t)
+	gone := "http://" + porttest.Free(t, 1)[0]
 	for _, tt := range []struct {
 		args   []string
 		code   int
@@ -54,7 +54,7 @@ func TestProbeHTTP(t *testing.T) {
 		{[]string{"http", s.URL + "/endless"}, exitOK, "200\n", ""},
 		{[]string{"http", s.URL + "/hang", "--timeout", "50ms"}, exitFailed, "000\n", "expected an answer within the time-out, got none"},
 		{[]string{"http", gone}, exitFailed, "000\n", "weir probe http: dial tcp"},
-		{[]string{"http", "http://user:canary@" + closedPort(t)}, exitFailed, "000\n", "weir probe http: dial tcp"},
+		{[]string{"http", "http://user:canary@" + porttest.Free(t, 1)[0]}, exitFailed, "000\n", "weir probe http: dial tcp"},
 		{[]string{"http", "ftp://canary"}, exitFailed, "000\n", "expected an http or https URL, such as http://"},
 		{[]string{"http", "127.0.0.1:8000/canary"}, exitFailed, "000\n", "expected an http or https URL, such as http://"},
 		{[]string{"http", "http://%zz-canary"}, exitFailed, "000\n", "expected an http or https URL, such as http://"},
@@ -81,17 +81,6 @@ func TestProbeHTTP(t *testing.T) {
 	if elsewhere > 0 {
 		t.Error("a redirect was followed")
 	}
-}
-
-// closedPort is an address at which nobody listens.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // agent-service.md 8.4: `probe version` asks the agent's own listener.
@@ -161,7 +150,7 @@ func TestProbeMCPAuth(t *testing.T) {
 	if took := time.Since(begin); took > 30*time.Second {
 		t.Errorf("it waited %v for a stream", took)
 	}
-	if got := probe(environment{"TICKETS_MCP_URL": "http://" + closedPort(t)}); got.code != exitFailed || !strings.Contains(got.stderr, "without the key: dial tcp") {
+	if got := probe(environment{"TICKETS_MCP_URL": "http://" + porttest.Free(t, 1)[0]}); got.code != exitFailed || !strings.Contains(got.stderr, "without the key: dial tcp") {
 		t.Errorf("no server: %+v", got)
 	}
 }

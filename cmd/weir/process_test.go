@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 
 	"weir/host/hosttest"
 	"weir/host/plugin/plugintest"
+	"weir/host/porttest"
 )
 
 // binary builds the program as it is shipped.
@@ -51,18 +51,9 @@ func TestProcessEndsWhileStarting(t *testing.T) {
 	for _, name := range []string{"react", "input-screen", "output-secrets", "output-pii", "tool-injection"} {
 		write(t, filepath.Join(dir, "plugins", "dist", name+".wasm"), string(plugintest.Build(t, "plugins/"+name)))
 	}
-	// A listener that was closed: its port refuses connections.
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
 	cmd := exec.Command(binary(t), "serve", "--config", filepath.Join(dir, "agent.toml"))
 	cmd.Env = append(os.Environ(), "NAT_GATEWAY_API_KEY=gateway-canary", "MCP_API_KEY=mcp-canary",
-		"TICKETS_MCP_URL=http://"+address+"/mcp", "AGENT_BIND_ADDRESS=127.0.0.1:0")
+		"TICKETS_MCP_URL=http://"+porttest.Free(t, 1)[0]+"/mcp", "AGENT_BIND_ADDRESS=127.0.0.1:0")
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"weir/abi"
 	"weir/host/approval"
 	"weir/host/fault"
+	"weir/host/porttest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -236,7 +236,7 @@ func TestNoAnswer(t *testing.T) {
 		url  string
 		want string
 	}{
-		{"nobody listens", t.Context(), "http://" + unused(t) + "/mcp", "refused"},
+		{"nobody listens", t.Context(), "http://" + porttest.Free(t, 1)[0] + "/mcp", "refused"},
 		{"no such host", t.Context(), "http://host.invalid/mcp", "refused"},
 		{"given up before", cancelled, hanging.URL, "refused"},
 		{"hangs", t.Context(), hanging.URL, "unknown"},
@@ -262,17 +262,6 @@ func TestNoAnswer(t *testing.T) {
 			}
 		})
 	}
-}
-
-// unused is an address at which nobody listens.
-func unused(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // Claims of somebody else's making never leave.

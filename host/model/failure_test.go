@@ -14,6 +14,7 @@ import (
 	"weir/abi"
 	"weir/host/benchtest"
 	"weir/host/fault"
+	"weir/host/porttest"
 )
 
 const internalHost = "gpu-7.internal.example"
@@ -210,12 +211,7 @@ func TestConnectIsTriedTwice(t *testing.T) {
 }
 
 func TestConnectionRefused(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener.Close()
-	c := client(t, Options{Agent: Alias{BaseURL: "http://" + listener.Addr().String()}})
+	c := client(t, Options{Agent: Alias{BaseURL: "http://" + porttest.Free(t, 1)[0]}})
 	reply, _, err := collect(t.Context(), c, streamed())
 	wantFailure(t, reply, err, abi.FailUnavailable)
 	if !strings.HasSuffix(err.Error(), "connection refused") {

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"weir/host/fault"
+	"weir/host/porttest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -159,12 +160,7 @@ func TestPeers(t *testing.T) {
 
 // A port at which nobody listens.
 func TestNobodyThere(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	url := "http://" + l.Addr().String()
-	_ = l.Close()
+	url := "http://" + porttest.Free(t, 1)[0]
 	log := &record{}
 	out := register(t, quick(url, log), log)
 	if strings.Count(out, "level=WARN") != 2 || strings.Count(out, "level=ERROR") != 1 {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"weir/host/fault"
+	"weir/host/porttest"
 	"weir/host/store"
 	"weir/host/store/jetstream"
 	"weir/host/store/storetest"
@@ -26,17 +26,12 @@ func cluster(t *testing.T) []jetstream.Options {
 	const size = 3
 	var opts []jetstream.Options
 	var routes []string
-	for i := range size {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		routes = append(routes, "nats-route://"+l.Addr().String())
+	for i, address := range porttest.Free(t, size) {
+		routes = append(routes, "nats-route://"+address)
 		opts = append(opts, jetstream.Options{
 			Dir: t.TempDir(), Replicas: size, Log: quiet(), StartTimeout: time.Minute,
 			Cluster: jetstream.Cluster{
-				Name: "test", Server: fmt.Sprintf("weir-%d", i), Listen: l.Addr().String(),
+				Name: "test", Server: fmt.Sprintf("weir-%d", i), Listen: address,
 				User: "weir", Password: "correct",
 			},
 		})

@@ -21,6 +21,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"weir/host/fault"
+	"weir/host/porttest"
 	"weir/host/store"
 	"weir/host/store/jetstream"
 	"weir/host/store/storetest"
@@ -227,12 +228,7 @@ func TestLogins(t *testing.T) {
 }
 
 func TestNobodyThere(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Close()
-	_, err = jetstream.Open(t.Context(), jetstream.Options{URLs: []string{l.Addr().String()}, Log: quiet()})
+	_, err := jetstream.Open(t.Context(), jetstream.Options{URLs: porttest.Free(t, 1), Log: quiet()})
 	if fault.Of(err) != fault.Unavailable {
 		t.Errorf("open without a server: %v, want kind unavailable", err)
 	}
@@ -243,20 +239,24 @@ func TestNobodyThere(t *testing.T) {
 	}
 }
 
+// restartable returns what starts a server, each time with the same data and at
+// the same address.
+func restartable(t *testing.T) (run func() *server.Server) {
+	dir := t.TempDir()
+	at, err := net.ResolveTCPAddr("tcp", porttest.Free(t, 1)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() *server.Server {
+		return serve(t, func(o *server.Options) { o.StoreDir, o.Port = dir, at.Port })
+	}
+}
+
 // A server that was away comes back: calls fail with Unavailable meanwhile,
 // nothing is sent later, and watches go on.
 func TestServerComesBack(t *testing.T) {
-	dir, port := t.TempDir(), 0
-	run := func() *server.Server {
-		return serve(t, func(o *server.Options) {
-			o.StoreDir = dir
-			if port != 0 {
-				o.Port = port
-			}
-		})
-	}
+	run := restartable(t)
 	srv := run()
-	port = srv.Addr().(*net.TCPAddr).Port
 	s := open(t, jetstream.Options{URLs: []string{srv.Addr().String()}, Timeout: time.Second})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

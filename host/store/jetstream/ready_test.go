@@ -1,11 +1,8 @@
 package jetstream_test
 
 import (
-	"net"
 	"testing"
 	"time"
-
-	"github.com/nats-io/nats-server/v2/server"
 
 	"weir/host/fault"
 	"weir/host/store/jetstream"
@@ -13,17 +10,8 @@ import (
 
 // Readiness follows the connection: there, away, back, closed.
 func TestReady(t *testing.T) {
-	dir, port := t.TempDir(), 0
-	run := func() *server.Server {
-		return serve(t, func(o *server.Options) {
-			o.StoreDir = dir
-			if port != 0 {
-				o.Port = port
-			}
-		})
-	}
+	run := restartable(t)
 	srv := run()
-	port = srv.Addr().(*net.TCPAddr).Port
 	s := open(t, jetstream.Options{URLs: []string{srv.Addr().String()}, Timeout: time.Second})
 	if err := s.Ready(); err != nil {
 		t.Errorf("with a server: %v", err)

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -19,6 +17,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"weir/cmd/weir-demo/internal/scripted"
+	"weir/host/porttest"
 )
 
 // outside runs a NATS server that hosts share.
@@ -398,7 +397,7 @@ func remainders(t *testing.T, replicas []*replica, execution, raw string) {
 // trio opens three hosts that carry one cluster of stores inside themselves.
 func trio(t testing.TB, o *office) []*replica {
 	t.Helper()
-	listens := spare(t, 3)
+	listens := porttest.Free(t, 3)
 	var routes []string
 	for _, at := range listens {
 		routes = append(routes, "nats-route://"+at)
@@ -420,24 +419,6 @@ func trio(t testing.TB, o *office) []*replica {
 		replicas[i] = attend(t, c)
 	}
 	return replicas
-}
-
-// spare are addresses at which nobody listens, with ports that the system gives
-// to nobody who does not name them, so that nobody gets them in the meantime.
-func spare(t testing.TB, n int) (addresses []string) {
-	t.Helper()
-	for range 1000 {
-		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000)))
-		if err != nil {
-			continue
-		}
-		defer l.Close()
-		if addresses = append(addresses, l.Addr().String()); len(addresses) == n {
-			return addresses
-		}
-	}
-	t.Fatal("no port is free")
-	return nil
 }
 
 func readFile(t testing.TB, path string) string {

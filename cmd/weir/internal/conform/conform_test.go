@@ -3,7 +3,6 @@ package conform
 import (
 	"bytes"
 	"encoding/json"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +12,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"weir/host/porttest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -169,14 +170,7 @@ func TestNotApplicable(t *testing.T) {
 
 // When nothing can be said there is an error and no report.
 func TestBrokenHarness(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed := "http://" + l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closed := "http://" + porttest.Free(t, 1)[0]
 	stop := make(chan struct{})
 	silent := (&fake{broken: func(r *httpRequest, _ string, _ *response) {
 		select {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"weir/host/contract/stream/consumer"
+	"weir/host/porttest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -233,11 +233,7 @@ func TestRequest(t *testing.T) {
 // A harness that does not work is told from an agent that answers badly, and
 // no message holds the key.
 func TestBroken(t *testing.T) {
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = closed.Close()
+	closed := porttest.Free(t, 1)[0]
 	answer := func(status int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status); _, _ = io.WriteString(w, body) }
 	}
@@ -302,7 +298,7 @@ func TestBroken(t *testing.T) {
 			}
 		})
 	}
-	_, err = at(t, "http://"+closed.Addr().String(), Options{}).Ask(t.Context(), "C", "q")
+	_, err := at(t, "http://"+closed, Options{}).Ask(t.Context(), "C", "q")
 	var broken *Broken
 	if !errors.As(err, &broken) || !strings.Contains(broken.Reason, "the agent cannot be reached") {
 		t.Errorf("nobody listens: %v", err)
