@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
+	"weir/host/fault"
 	"weir/host/telemetry"
 )
 
@@ -22,6 +23,19 @@ type bound struct {
 	waiting atomic.Int64
 	full    atomic.Int64
 	failed  atomic.Int64
+	gone    atomic.Bool // nothing is exported any more
+}
+
+// errGone counts what still comes from a processor that is left to itself.
+var errGone = fault.New(fault.Unavailable, "telemetry: nothing is exported any more")
+
+// export calls f unless nothing is exported any more: a batch costs work before
+// its exporter finds that it was shut down.
+func (b *bound) export(f func() error) error {
+	if b.gone.Load() {
+		return errGone
+	}
+	return f()
 }
 
 // enter reports whether one more may wait.
@@ -68,7 +82,7 @@ type spanExit struct {
 
 // ExportSpans implements sdktrace.SpanExporter.
 func (e spanExit) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
-	err := e.SpanExporter.ExportSpans(ctx, spans)
+	err := e.bound.export(func() error { return e.SpanExporter.ExportSpans(ctx, spans) })
 	e.bound.leave(len(spans), err)
 	return err
 }
@@ -94,7 +108,7 @@ type logExit struct {
 
 // Export implements sdklog.Exporter.
 func (e logExit) Export(ctx context.Context, records []sdklog.Record) error {
-	err := e.Exporter.Export(ctx, records)
+	err := e.bound.export(func() error { return e.Exporter.Export(ctx, records) })
 	e.bound.leave(len(records), err)
 	return err
 }
@@ -108,7 +122,7 @@ type metricExit struct {
 
 // Export implements sdkmetric.Exporter.
 func (e metricExit) Export(ctx context.Context, m *metricdata.ResourceMetrics) error {
-	err := e.Exporter.Export(ctx, m)
+	err := e.bound.export(func() error { return e.Exporter.Export(ctx, m) })
 	if err != nil {
 		e.bound.failed.Add(1)
 	}

@@ -198,6 +198,9 @@ func (e *Exporter) shutdown(ctx context.Context) error {
 	}
 	// The processors go on draining their queues behind our back; without an
 	// exporter they are done at once.
+	for _, b := range e.bounds {
+		b.gone.Store(true)
+	}
 	_ = together(context.WithoutCancel(ctx), e.abandon)
 	// The cause may quote the collector or hold its address.
 	return fault.New(fault.Unavailable, "telemetry: the last of it was not exported")
