@@ -202,16 +202,11 @@ func (k *Keeper) Settled(ctx context.Context, run string) {
 // their clients may know, are written, or ctx ends.
 func (k *Keeper) AllSettled(ctx context.Context) {
 	k.mu.Lock()
-	due := maps.Clone(k.running)
+	all := maps.Clone(k.running)
 	k.mu.Unlock()
-	maps.DeleteFunc(due, func(_ string, l *live) bool { return !l.view(nil).ended() })
-	for run, l := range due {
-		for k.shows(run) == l {
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(time.Millisecond):
-			}
+	for run, l := range all {
+		if l.view(nil).ended() {
+			k.Settled(ctx, run)
 		}
 	}
 }

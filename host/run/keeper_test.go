@@ -208,6 +208,20 @@ func (r *replica) answer(i Interaction, value string) {
 	}
 }
 
+// answerEarly answers the question in the log of a run that r.left still keeps
+// from waiting, and lets nothing be kept any more.
+func (r *replica) answerEarly(value string) Interaction {
+	r.t.Helper()
+	_, p, err := r.keeper.open(r.t.Context(), runID)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.left = nil
+	i := p.interaction(runID)
+	r.answer(i, value)
+	return i
+}
+
 // A question stands in the log a moment before the run waits at its replica. Who
 // answers it then is not forgotten, however long that moment is.
 func TestAnsweredBeforeItWaits(t *testing.T) {
@@ -231,12 +245,7 @@ func TestAnsweredBeforeItWaits(t *testing.T) {
 				go func() { begun <- r.begin(runID) }()
 			}
 			within(t, "question in the log", written)
-			_, p, err := r.keeper.open(t.Context(), runID)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.left = nil
-			r.answer(p.interaction(runID), "high")
+			r.answerEarly("high")
 			time.Sleep(100 * time.Millisecond) // the preference is over long before
 			close(goOn)
 			c := <-begun
@@ -278,12 +287,7 @@ func TestAnsweredBeforeItWaitsAndReadsFail(t *testing.T) {
 	begun := make(chan *client, 1)
 	go func() { begun <- r.begin(runID) }()
 	within(t, "question in the log", written)
-	_, p, err := r.keeper.open(t.Context(), runID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.left = nil
-	r.answer(p.interaction(runID), "high")
+	asked := r.answerEarly("high")
 	breaks(true)
 	within(t, "refused read", refused)
 	breaks(false)
@@ -291,7 +295,7 @@ func TestAnsweredBeforeItWaitsAndReadsFail(t *testing.T) {
 	c := <-begun
 	within(t, "question that was answered", c.asked)
 	second := within(t, "question", c.asked)
-	if !time.Now().Before(p.interaction(runID).Expires) {
+	if !time.Now().Before(asked.Expires) {
 		t.Error("the answer was forgotten until its question expired")
 	}
 	r.answer(second, "because")
