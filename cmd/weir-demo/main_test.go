@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -22,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"weir/cmd/weir-demo/internal/gateway/gatewaytest"
+	"weir/host/logtest"
 )
 
 // fakeAgent makes this test binary play weir, as a real child process.
@@ -76,35 +76,17 @@ func askModel() {
 	_ = resp.Body.Close()
 }
 
-// safe is a buffer that a child's output and the test may share.
-type safe struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *safe) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *safe) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
-}
-
 // shipped is the configuration of which the demo runs a copy.
 const shipped = "../../agent.toml"
 
-func demoWith(ctx context.Context, t *testing.T, variant string, args ...string) (code int, stdout, stderr *safe) {
+func demoWith(ctx context.Context, t *testing.T, variant string, args ...string) (code int, stdout, stderr *logtest.Buffer) {
 	t.Helper()
 	t.Setenv(fakeAgent, variant)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	stdout, stderr = &safe{}, &safe{}
+	stdout, stderr = &logtest.Buffer{}, &logtest.Buffer{}
 	args = append([]string{"--weir", self, "--address", "127.0.0.1:0", "--config", shipped}, args...)
 	return run(ctx, args, stdout, stderr), stdout, stderr
 }
@@ -164,12 +146,12 @@ func TestAgentThatDoesNotStart(t *testing.T) {
 	if !strings.Contains(stderr.String(), word) {
 		t.Errorf("the agent's log is not shown: %s", stderr)
 	}
-	stderr = &safe{}
-	if code := run(t.Context(), []string{"--config", shipped, "--weir", filepath.Join(t.TempDir(), "none")}, &safe{}, stderr); code != 1 ||
+	stderr = &logtest.Buffer{}
+	if code := run(t.Context(), []string{"--config", shipped, "--weir", filepath.Join(t.TempDir(), "none")}, &logtest.Buffer{}, stderr); code != 1 ||
 		!strings.Contains(stderr.String(), "the agent cannot be started") {
 		t.Errorf("code %d\n%s", code, stderr)
 	}
-	if code := run(t.Context(), []string{"--nonsense"}, &safe{}, &safe{}); code != 2 {
+	if code := run(t.Context(), []string{"--nonsense"}, &logtest.Buffer{}, &logtest.Buffer{}); code != 2 {
 		t.Errorf("an unknown flag gives %d", code)
 	}
 }
@@ -191,7 +173,7 @@ func TestServeOnABusyPortAndInterrupt(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var stdout, stderr safe
+	var stdout, stderr logtest.Buffer
 	code := make(chan int, 1)
 	go func() {
 		code <- run(ctx, []string{"--config", shipped, "--weir", self, "--address", l.Addr().String(), "--serve"}, &stdout, &stderr)

@@ -22,6 +22,7 @@ import (
 
 	"weir/abi"
 	"weir/host"
+	"weir/host/logtest"
 	"weir/host/plugin/plugintest"
 )
 
@@ -50,7 +51,7 @@ type World struct {
 	Dir   string
 	Desk  *Desk
 	Model *Model
-	Log   *Log
+	Log   *logtest.Buffer // what the host logged
 
 	opts   Options
 	client *http.Client
@@ -70,7 +71,7 @@ func Start(t testing.TB, opts Options) *World {
 // Prepare makes everything but the host, so that a test may change files first.
 func Prepare(t testing.TB, opts Options) *World {
 	t.Helper()
-	w := &World{Dir: t.TempDir(), Desk: NewDesk(t), Model: newModel(t), Log: &Log{}, opts: opts,
+	w := &World{Dir: t.TempDir(), Desk: NewDesk(t), Model: newModel(t), Log: &logtest.Buffer{}, opts: opts,
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}}
 	t.Cleanup(w.client.CloseIdleConnections)
 	if opts.Write != nil {
@@ -284,24 +285,6 @@ func (w *World) Get(t testing.TB, path string) string {
 		t.Fatal(err)
 	}
 	return string(body)
-}
-
-// Log is what the host logged.
-type Log struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *Log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *Log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // Model is a model endpoint that remembers what it was asked and always

@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"log/slog"
@@ -18,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"weir/host/fault"
+	"weir/host/logtest"
 	"weir/host/porttest"
 )
 
@@ -26,22 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const endpoint = "http://support-tickets-agent.agents.svc.cluster.local"
 
 // record is a log that may be read while it is written.
-type record struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (r *record) Write(p []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.buf.Write(p)
-}
-
-func (r *record) String() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.buf.String()
-}
+type record struct{ logtest.Buffer }
 
 func (r *record) logger() *slog.Logger { return slog.New(slog.NewTextHandler(r, nil)) }
 

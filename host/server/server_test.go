@@ -2,7 +2,6 @@ package server
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,6 +19,7 @@ import (
 
 	"weir/host/auth"
 	"weir/host/benchtest"
+	"weir/host/logtest"
 )
 
 func TestMain(m *testing.M) {
@@ -377,7 +376,7 @@ func TestStrangersSendNoBodies(t *testing.T) {
 
 // The library's own refusals quote the request; ours do not.
 func TestErrorsNeverQuote(t *testing.T) {
-	var log syncBuffer
+	var log logtest.Buffer
 	_, addr := start(t, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	for name, tt := range map[string]struct {
 		raw    string
@@ -404,24 +403,6 @@ func TestErrorsNeverQuote(t *testing.T) {
 	if !strings.Contains(log.String(), "class=string") {
 		t.Errorf("the log does not have the panic's class: %s", log.String())
 	}
-}
-
-// syncBuffer is a log that goroutines share.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }
 
 // A client that sends nothing, or half a head or body, is let go.

@@ -15,6 +15,7 @@ import (
 	"weir/host/benchtest"
 	"weir/host/contract/stream"
 	"weir/host/fault"
+	"weir/host/logtest"
 	"weir/host/run"
 	"weir/host/server"
 )
@@ -301,7 +302,7 @@ func TestDrainedRefuses(t *testing.T) {
 
 // A panic never reaches the client, the process or, with its text, the log.
 func TestPanicIsLoggedByClass(t *testing.T) {
-	var log syncBuffer
+	var log logtest.Buffer
 	h := start(t, runner(func(context.Context, run.Request, run.Observer) { panic("text of alice") }),
 		stream.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, server.Options{})
 	wantKinds(t, h.whole(t), "WORKFLOW_START error WORKFLOW_END")
@@ -310,24 +311,6 @@ func TestPanicIsLoggedByClass(t *testing.T) {
 	if got := log.String(); strings.Contains(got, "alice") {
 		t.Errorf("log: %s", got)
 	}
-}
-
-// syncBuffer is a log that goroutines share.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }
 
 // Bytes of a request are reused once its handler returned; what a run holds

@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"weir/host/fault"
+	"weir/host/logtest"
 	"weir/host/telemetry"
 	"weir/host/telemetry/export"
 	"weir/host/telemetry/telemetrytest"
@@ -205,7 +205,7 @@ func TestExporterChoice(t *testing.T) {
 
 func TestConsole(t *testing.T) {
 	telemetrytest.Environment(t, map[string]string{"OTEL_TRACES_EXPORTER": "console", "OTEL_METRICS_EXPORTER": "console", "OTEL_LOGS_EXPORTER": "console"})
-	var out lockedBuffer
+	var out logtest.Buffer // written by three exporters
 	e := begin(t, export.Options{Console: &out})
 	_, run := telemetry.New(e.TracerProvider(), telemetry.Options{Metrics: e.MeterProvider()}).StartRun(t.Context(), telemetry.RunStart{Name: "x.invoke"})
 	slog.New(e.Handler(slog.NewTextHandler(io.Discard, nil))).Info("a record")
@@ -218,24 +218,6 @@ func TestConsole(t *testing.T) {
 			t.Errorf("the console does not show %q: %s", want, out.String())
 		}
 	}
-}
-
-// lockedBuffer is written by three exporters.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // A value that is not understood is refused with its variable's name, and never

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -24,6 +23,7 @@ import (
 	"weir/cmd/weir-demo/internal/scripted"
 	"weir/cmd/weir-demo/internal/tickets"
 	"weir/host"
+	"weir/host/logtest"
 	"weir/host/plugin/plugintest"
 )
 
@@ -171,7 +171,7 @@ type world struct {
 	host *host.Host
 	url  string
 	addr string
-	log  *buffer
+	log  *logtest.Buffer
 	desk *httptest.Server
 
 	stop func() // stops the host; called once at the end of the test if not before
@@ -222,7 +222,7 @@ func guardTemplate(t testing.TB) string {
 // start brings a world up in this process.
 func start(t testing.TB, s setup) *world {
 	t.Helper()
-	w := &world{log: &buffer{}}
+	w := &world{log: &logtest.Buffer{}}
 	path := deployment(t, s.edit(t), s.modules)
 	env, desk := neighbours(t, s)
 	w.desk = desk
@@ -299,24 +299,6 @@ func stopCommon() {
 	}
 }
 
-// buffer is a bytes.Buffer that goroutines may share.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
-
 // bin is the product's binary, built once.
 var bin struct {
 	once sync.Once
@@ -345,8 +327,8 @@ func binary(t testing.TB) string {
 // child is the binary at work.
 type child struct {
 	cmd    *exec.Cmd
-	stdout *buffer
-	stderr *buffer
+	stdout *logtest.Buffer
+	stderr *logtest.Buffer
 	ended  chan struct{}
 	code   int
 }
@@ -360,7 +342,7 @@ func launch(t testing.TB, env map[string]string, stdin io.Reader, args ...string
 // spawn starts a program with exactly this environment.
 func spawn(t testing.TB, cmd *exec.Cmd, env map[string]string, stdin io.Reader) *child {
 	t.Helper()
-	c := &child{cmd: cmd, stdout: &buffer{}, stderr: &buffer{}, ended: make(chan struct{})}
+	c := &child{cmd: cmd, stdout: &logtest.Buffer{}, stderr: &logtest.Buffer{}, ended: make(chan struct{})}
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = stdin, c.stdout, c.stderr
 	c.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
 	for name, value := range env {

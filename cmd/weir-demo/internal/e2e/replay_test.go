@@ -15,6 +15,7 @@ import (
 	"weir/host"
 	"weir/host/admin"
 	"weir/host/config"
+	"weir/host/logtest"
 	"weir/host/run"
 	"weir/host/run/replay"
 )
@@ -37,7 +38,7 @@ func record(t testing.TB, store string) *recorded {
 			c = replace(t, c, "\n[reload]\n", "\n[reload]\nwatch = false\n")
 			return replace(t, c, "\n[admin]\n", "\n[admin]\nlisten = \"127.0.0.1:0\"\n")
 		}}})
-	w := &world{log: &buffer{}}
+	w := &world{log: &logtest.Buffer{}}
 	h, err := host.Start(t.Context(), host.Options{ConfigPath: o.path, Env: o.lookup,
 		Logger: slog.New(slog.NewTextHandler(w.log, nil))})
 	if err != nil {

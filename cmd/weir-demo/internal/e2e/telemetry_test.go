@@ -10,12 +10,14 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"weir/host/logtest"
 )
 
 // collector is an OTLP receiver that keeps what it gets.
 type collector struct {
 	*httptest.Server
-	got buffer
+	got logtest.Buffer
 }
 
 func collect(t *testing.T) *collector {
